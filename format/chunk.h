@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The shared memory between a recorded process and the reader.
+ *
+ * This header is the only contract between recorder/ (the producer half) and
+ * reader/ (the consumer half); docs/shared-memory.md retells it in prose.
+ *
+ *   <session>/session              struct kymo_session_page, then the Config message
+ *   <session>/<process>/meta       struct kymo_meta_page, then the definitions stream
+ *   <session>/<process>/ring-<N>   one ring, N from 1:
+ *
+ *        page 0      struct kymo_ring_page        producer writes
+ *        page 1      struct kymo_ring_consumer    reader writes
+ *        page 2…     struct kymo_chunk_header[max_slots]   producer writes
+ *        slots_offset…  slot 0, slot 1, …         producer writes, slot_bytes each
+ *
+ * A ring has one producer, the thread that holds it, and one consumer.  Chunk
+ * number @seq, from 1 and never reused in a ring, lies in whichever slot has a
+ * header whose state names it.  No record spans two chunks.  The chunk headers
+ * stand apart from the payload so that the reader maps only the first pages,
+ * whose space was allocated when the ring was made, and takes payload by pread.
+ *
+ * Every shared word has one writer, named beside it; all numbers are little-endian.
+ * The reader trusts none of them: it copies each before it checks it.
+ */
+#ifndef KYMO_FORMAT_CHUNK_H
+#define KYMO_FORMAT_CHUNK_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KYMO_ABI_VERSION 1U
+#define KYMO_PAGE_BYTES 4096U
+
+#define KYMO_SESSION_MAGIC "KYMOSESS"
+#define KYMO_META_MAGIC "KYMOMETA"
+#define KYMO_RING_MAGIC "KYMORING"
+
+#define KYMO_MIN_SLOT_BYTES 4096U
+#define KYMO_MAX_SLOT_BYTES (1U << 20)
+#define KYMO_MAX_SLOTS 4096U
+
+/* Bytes at the end of a slot that no event starts in: an event, the records that go before it
+ * (TIME, SWITCH, CODE) and a
+ * flushed branch word fit, and no store leaves the slot. */
+#define KYMO_SLOT_SLACK 128U
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared words must be address-free");
+static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "no hidden state");
+
+/* What happens when the reader has not yet taken the oldest chunk. */
+enum kymo_policy {
+	KYMO_POLICY_BLOCK = 1,     /* wait at the chunk boundary, then degrade to drop */
+	KYMO_POLICY_DROP = 2,      /* count what is lost and go on */
+	KYMO_POLICY_OVERWRITE = 3, /* the newest chunks win; the reader is never looked at */
+};
+
+enum kymo_clock_mode {
+	KYMO_CLOCK_SAMPLED = 1, /* about every 32nd record, and after each tick */
+	KYMO_CLOCK_EXACT = 2,   /* also at every call and return */
+	KYMO_CLOCK_NONE = 3,    /* at chunk boundaries only */
+};
+
+/* The counter that open_clock, close_clock and TIME records are read from. */
+enum kymo_counter {
+	KYMO_COUNTER_MONOTONIC = 1, /* clock_gettime(CLOCK_MONOTONIC), nanoseconds */
+	KYMO_COUNTER_TSC = 2,       /* x86-64 rdtsc */
+	KYMO_COUNTER_CNTVCT = 3,    /* AArch64 cntvct_el0 */
+};
+
+/* Why events are missing: a mask, so that one gap can name several causes. */
+enum kymo_loss {
+	KYMO_LOSS_FULL = 1 << 0,        /* drop: no free slot */
+	KYMO_LOSS_STALLED = 1 << 1,     /* block: waited as long as allowed, then dropped */
+	KYMO_LOSS_NO_RING = 1 << 2,     /* the thread had no ring: budget or file system */
+	KYMO_LOSS_OVERWRITTEN = 1 << 3, /* overwrite: found by the reader or the decoder */
+	KYMO_LOSS_DAMAGED = 1 << 4,     /* a frame that failed its check: found by the decoder */
+	KYMO_LOSS_STORAGE = 1 << 5,     /* the reader could not write: disk full, size limit */
+	KYMO_LOSS_READER = 1 << 6,      /* the reader stopped while producers lived */
+};
+
+/*
+ * Chunk states.  A slot's state goes to UNREADABLE before anything else in the
+ * slot is touched, so that a reader never combines a new chunk's number with the
+ * commit word of the chunk that lay there before.
+ */
+#define KYMO_STATE_UNREADABLE UINT64_C(0)
+#define KYMO_STATE_OPEN(seq) ((uint64_t)(seq) << 1)
+#define KYMO_STATE_SEALED(seq) ((uint64_t)(seq) << 1 | 1)
+#define KYMO_STATE_SEQ(state) ((uint64_t)(state) >> 1)
+static_assert(KYMO_STATE_UNREADABLE == 0, "fresh zero pages must read as: no chunk");
+
+/*
+ * The commit word.  Low half: valid payload bytes, the sync block included.
+ * High half: the open branch word, coded with a stop bit as Intel PT codes its
+ * TNT packets: starts at 1, each branch shifts one bit in, at most 31 of them.
+ * One aligned store publishes a record, or a branch, or a flushed word and a record.
+ */
+#define KYMO_COMMIT(bytes, branches) ((uint64_t)(branches) << 32 | (uint32_t)(bytes))
+#define KYMO_COMMIT_BYTES(commit) ((uint32_t)(commit))
+#define KYMO_COMMIT_BRANCHES(commit) ((uint32_t)((commit) >> 32))
+#define KYMO_BRANCHES_NONE 1U
+
+struct kymo_chunk_header {
+	/* line 0: written as the chunk lives */
+	_Atomic uint64_t state;
+	_Atomic uint64_t commit;
+	uint64_t close_clock;  /* counter when sealed; 0 while open */
+	uint64_t last_ordinal; /* ordinal of the last event, when sealed; 0 while open */
+	uint64_t reserved0[4];
+	/* line 1: written once, before the state says open */
+	uint64_t open_clock;
+	uint64_t first_ordinal; /* ordinal that the first event of this chunk has */
+	uint64_t lost_before;   /* events lost between the previous chunk of this thread and this one */
+	uint64_t meta_position; /* definitions that this chunk's sync block needs: stream bytes */
+	uint64_t switch_base;   /* SWITCH ordinals in this chunk count from here */
+	uint32_t lost_reasons;  /* enum kymo_loss mask for lost_before */
+	uint32_t thread;        /* thread number in its process, from 1 */
+	uint32_t interpreter;   /* sub-interpreter id; 0 is the main one */
+	uint32_t sync_bytes;    /* length of the sync block at the start of the payload */
+	uint64_t thread_chunk;  /* number of this chunk among its thread's, from 1 */
+};
+static_assert(sizeof(struct kymo_chunk_header) == 128, "ABI");
+static_assert(offsetof(struct kymo_chunk_header, open_clock) == 64, "ABI");
+
+struct kymo_ring_page {
+	uint8_t magic[8];
+	uint32_t abi_version;
+	uint32_t ring;         /* N of the file name */
+	uint32_t slot_bytes;   /* power of two */
+	uint32_t max_slots;    /* headers that the file has room for */
+	uint32_t slots_offset; /* file offset of slot 0; page-aligned */
+	uint32_t reserved0;
+	uint8_t pad0[32];
+	/* written by the producer at chunk boundaries and while events are lost */
+	_Atomic uint64_t opened_seq;   /* newest chunk that was opened */
+	_Atomic uint64_t sealed_seq;   /* newest chunk that was sealed */
+	_Atomic uint64_t lost_ordinal; /* of the newest event that was lost; if it is above the newest
+					  chunk's last_ordinal, the difference was lost after it */
+	_Atomic uint32_t lost_reasons; /* for those */
+	_Atomic uint32_t slots;             /* slots made so far */
+	_Atomic uint32_t thread;            /* thread that holds the ring; 0: it is pooled */
+	_Atomic uint32_t producer_sleeping; /* 1 while the producer waits on kymo_ring_consumer.wake */
+	uint8_t pad1[24];
+	_Atomic uint64_t stalls; /* block: number, sum and maximum of the waits */
+	_Atomic uint64_t stalled_ns;
+	_Atomic uint64_t longest_stall_ns;
+};
+static_assert(offsetof(struct kymo_ring_page, opened_seq) == 64, "ABI");
+static_assert(offsetof(struct kymo_ring_page, stalls) == 128, "ABI");
+
+struct kymo_ring_consumer {
+	_Atomic uint64_t consumed_seq; /* chunks up to this one were copied; their slots are free */
+	_Atomic uint32_t wake;         /* futex word: advances with each release */
+	uint32_t reserved0;
+};
+
+#define KYMO_RING_CONSUMER_OFFSET KYMO_PAGE_BYTES
+#define KYMO_RING_HEADERS_OFFSET (2 * KYMO_PAGE_BYTES)
+
+static inline uint32_t kymo_ring_slots_offset(uint32_t max_slots)
+{
+	uint32_t end = KYMO_RING_HEADERS_OFFSET + max_slots * (uint32_t)sizeof(struct kymo_chunk_header);
+
+	return (end + KYMO_PAGE_BYTES - 1) / KYMO_PAGE_BYTES * KYMO_PAGE_BYTES;
+}
+
+/*
+ * The definitions stream: length-delimited Definition messages (metadata.proto)
+ * from file offset KYMO_PAGE_BYTES on.  @committed always lies on a message
+ * boundary, and every id that a chunk uses is committed before the event is.
+ * The reader punches out what it has stored; positions are never reused.
+ */
+struct kymo_meta_page {
+	uint8_t magic[8];
+	uint32_t abi_version;
+	uint32_t pid; /* as the process itself sees it */
+	uint8_t pad0[48];
+	/* producer */
+	_Atomic uint64_t committed; /* stream bytes that are complete */
+	_Atomic uint32_t rings;     /* ring files made: ring-1 … ring-<rings> */
+	_Atomic uint32_t state;     /* enum kymo_process_state */
+	_Atomic uint64_t undefined; /* definitions not written: the stream was full */
+	_Atomic uint64_t threads_unrecorded; /* threads that got no ring */
+	_Atomic uint64_t events_unrecorded;  /* events of such threads */
+	_Atomic uint32_t threads;            /* threads that recorded something */
+	uint32_t reserved0;
+	uint8_t pad1[16];
+	/* reader */
+	_Atomic uint64_t consumed; /* stream bytes stored; what lies before is freed */
+	_Atomic uint32_t wake;     /* futex word: advances with each step of @consumed */
+};
+static_assert(offsetof(struct kymo_meta_page, committed) == 64, "ABI");
+static_assert(offsetof(struct kymo_meta_page, consumed) == 128, "ABI");
+
+enum kymo_process_state {
+	KYMO_PROCESS_RECORDING = 1,
+	KYMO_PROCESS_STOPPED = 2, /* recording was stopped; the process may live on */
+};
+
+enum kymo_reader_state {
+	KYMO_READER_NONE = 0, /* not started yet */
+	KYMO_READER_LIVE = 1,
+	KYMO_READER_CLOSED = 2, /* the trace is sealed; nothing more will be taken */
+};
+
+struct kymo_session_page {
+	/* written once, before the session is announced */
+	uint8_t magic[8];
+	uint32_t abi_version;
+	uint32_t config_bytes; /* Config message at file offset KYMO_PAGE_BYTES */
+	uint32_t slot_bytes;
+	uint32_t max_slots; /* of one ring */
+	uint32_t policy;    /* enum kymo_policy */
+	uint32_t clock_mode;
+	uint32_t counter; /* enum kymo_counter */
+	uint32_t reserved0;
+	uint64_t budget_bytes; /* for all files of the session together */
+	uint64_t meta_bytes;   /* unread definitions that one process may hold */
+	uint8_t pad00[8];
+	/* reader */
+	_Atomic uint64_t tick; /* advances about every millisecond */
+	_Atomic uint32_t reader_state;
+	_Atomic uint32_t reader_pid;
+	_Atomic uint32_t snapshots_done; /* follows snapshots_wanted */
+	uint8_t pad0[40];
+	/* producers and `kymo`: read-modify-write, cold */
+	_Atomic uint64_t budget_used;
+	_Atomic uint32_t snapshots_wanted;
+	_Atomic uint32_t stop_wanted; /* 1: seal the trace now, producers or not */
+	_Atomic uint32_t root_pid;    /* the command that `kymo record` started; 0: none */
+	_Atomic uint32_t root_ended;  /* 1 when root_status is valid */
+	_Atomic uint32_t root_status; /* as from waitpid */
+	_Atomic uint32_t processes_unrecorded; /* forked children that could not make their folder */
+};
+static_assert(offsetof(struct kymo_session_page, tick) == 64, "ABI");
+static_assert(offsetof(struct kymo_session_page, budget_used) == 128, "ABI");
+static_assert(sizeof(struct kymo_session_page) <= KYMO_PAGE_BYTES, "ABI");
+
+#endif
