@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The words of the command line and of kymo.record() that become a Config. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "format/chunk.h"
+#include "format/kinds.h"
+#include "recorder/session_create.h"
+
+#define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
+
+#define CALLS                                                                                     \
+	(EVENT(PY_START) | EVENT(PY_RESUME) | EVENT(PY_THROW) | EVENT(PY_RETURN) |                \
+	 EVENT(PY_YIELD) | EVENT(PY_UNWIND) | EVENT(RAISE) | EVENT(RERAISE))
+#define C_CALLS (EVENT(CALL) | EVENT(C_RETURN) | EVENT(C_RAISE))
+#define BRANCHES (EVENT(BRANCH) | EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT))
+
+static const struct profile {
+	const char *name;
+	uint64_t events;
+	bool once;
+	bool branch_bits;
+} profiles[] = {
+	{"calls", CALLS, false, false},
+	{"full",
+	 CALLS | C_CALLS | BRANCHES | EVENT(EXCEPTION_HANDLED) | EVENT(STOP_ITERATION) | EVENT(LINE) |
+		 EVENT(INSTRUCTION) | EVENT(JUMP),
+	 false, false},
+	{"coverage", EVENT(LINE) | BRANCHES, true, false},
+	/* Calls, exceptions and one bit a branch: what lines can be rebuilt from. */
+	{"branch-bits", CALLS | BRANCHES, false, true},
+};
+
+static const struct profile *find_profile(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
+		if (strlen(profiles[i].name) == length && !strncasecmp(profiles[i].name, name, length))
+			return &profiles[i];
+	}
+	return NULL;
+}
+
+int kymo_config_set_events(Kymo__Config *config, char *text, struct kymo_error *error)
+{
+	const char *at = text;
+
+	config->events = 0;
+	config->once = false;
+	config->branch_bits = false;
+	config->profile = text;
+	for (;;) {
+		size_t length = strcspn(at, ",");
+		const struct profile *profile = find_profile(at, length);
+		enum kymo_kind kind = kymo_kind_find(at, length);
+
+		if (profile) {
+			config->events |= profile->events;
+			config->once |= profile->once;
+			config->branch_bits |= profile->branch_bits;
+		} else if (kind != KYMO_KIND_SPECIAL) {
+			config->events |= UINT64_C(1) << kind;
+		} else {
+			return kymo_fail(error, -EINVAL,
+					 "no event or profile is called '%.*s': use calls, full, coverage "
+					 "or names of sys.monitoring.events such as LINE,PY_START",
+					 (int)length, at);
+		}
+		at += length;
+		if (!*at++)
+			return 0;
+	}
+}
+
+void kymo_config_add_c_calls(Kymo__Config *config)
+{
+	config->events |= C_CALLS;
+}
+
+int kymo_parse_size(const char *text, uint64_t *bytes, struct kymo_error *error)
+{
+	static const char units[] = "KMG";
+	char *end;
+	unsigned shift = 0;
+
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	for (const char *unit = units; *end && *unit; unit++) {
+		if (strchr((char[]){*unit, (char)(*unit | 0x20), 0}, *end)) {
+			shift = 10 * (unsigned)(unit - units + 1);
+			end++;
+			break;
+		}
+	}
+	if (errno || *text < '0' || *text > '9' || *end || *bytes > UINT64_MAX >> shift)
+		return kymo_fail(error, -EINVAL, "'%s' is no size: use digits and K, M or G, as in 64M", text);
+	*bytes <<= shift;
+	return 0;
+}
+
+static int parse_word(const char *text, const char *const words[], uint32_t *value)
+{
+	for (uint32_t i = 1; words[i]; i++) {
+		if (strcmp(words[i], text) == 0) {
+			*value = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int kymo_parse_policy(const char *text, uint32_t *policy, struct kymo_error *error)
+{
+	static const char *const words[] = {
+		[0] = "", [KYMO_POLICY_BLOCK] = "block", [KYMO_POLICY_DROP] = "drop",
+		[KYMO_POLICY_OVERWRITE] = "overwrite", NULL,
+	};
+
+	if (parse_word(text, words, policy) == 0)
+		return 0;
+	return kymo_fail(error, -EINVAL, "'%s' is no policy: use block, drop or overwrite", text);
+}
+
+int kymo_parse_clock(const char *text, uint32_t *clock_mode, struct kymo_error *error)
+{
+	static const char *const words[] = {
+		[0] = "", [KYMO_CLOCK_SAMPLED] = "sampled", [KYMO_CLOCK_EXACT] = "exact",
+		[KYMO_CLOCK_NONE] = "none", NULL,
+	};
+
+	if (parse_word(text, words, clock_mode) == 0)
+		return 0;
+	return kymo_fail(error, -EINVAL, "'%s' is no clock: use sampled, exact or none", text);
+}

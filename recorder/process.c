@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/cells.h"
+
+struct kymo_process *kymo_current_process;
+pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Atomic uint64_t last_code_id, last_content_id;
+static _Atomic uint32_t last_name_id, last_text_id;
+static uint32_t generation;
+
+uint64_t kymo_next_code_id(void)
+{
+	return kymo_add_u64(&last_code_id, 1) + 1;
+}
+
+uint64_t kymo_next_content_id(void)
+{
+	return kymo_add_u64(&last_content_id, 1) + 1;
+}
+
+uint32_t kymo_next_name_id(void)
+{
+	return kymo_add_u32(&last_name_id, 1) + 1;
+}
+
+uint32_t kymo_next_text_id(void)
+{
+	return kymo_add_u32(&last_text_id, 1) + 1;
+}
+
+/* Field 22 of /proc/self/stat, counted from behind the command, which may hold anything. */
+static uint64_t start_ticks(void)
+{
+	char text[2048];
+	unsigned long long ticks = 0;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	char *at;
+
+	if (fd >= 0)
+		close(fd);
+	if (length <= 0)
+		return 0;
+	text[length] = 0;
+	at = strrchr(text, ')');
+	for (int field = 3; at && field <= 22; field++) {
+		at = strchr(at + 1, ' ');
+		if (at && field == 22)
+			ticks = strtoull(at, NULL, 10);
+	}
+	return ticks;
+}
+
+static uint64_t pid_namespace(void)
+{
+	struct stat status;
+
+	return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+static char *make_folder(const char *dir, uint64_t ticks)
+{
+	char *folder, *path;
+	uint32_t random;
+	int result;
+
+	/* Without getrandom() the address of a stack variable and the pid must do: the folder
+	 * is made exclusively, so a clash is an error, not a mix. */
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+		random = (uint32_t)(uintptr_t)&random ^ (uint32_t)time(NULL);
+	if (asprintf(&folder, "%d-%llu-%08x", (int)getpid(), (unsigned long long)ticks, random) < 0)
+		return NULL;
+	if (asprintf(&path, "%s/%s", dir, folder) < 0) {
+		free(folder);
+		return NULL;
+	}
+	result = mkdir(path, 0700);
+	free(path);
+	if (result < 0) {
+		free(folder);
+		return NULL;
+	}
+	return folder;
+}
+
+/* Keep @facts packed: a forked child says the same of itself, but for what the fork changed. */
+static bool keep_facts(struct kymo_process *process, const Kymo__Process *facts)
+{
+	uint8_t *packed = malloc(kymo__process__get_packed_size(facts) + 1);
+
+	if (!packed)
+		return false;
+	free(process->facts);
+	process->facts = packed;
+	process->facts_bytes = kymo__process__pack(facts, packed);
+	return true;
+}
+
+/* Make folder and stream, and write the first definition.  The file becomes valid, by
+ * its magic, only when that is in it. */
+static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_error *error)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	const char *dir = process->session->dir;
+	char path[KYMO_PAGE_BYTES];
+	int result;
+
+	facts->pid = (uint32_t)getpid();
+	facts->parent_pid = (uint32_t)getppid();
+	facts->start_ticks = start_ticks();
+	facts->pid_namespace = pid_namespace();
+	facts->started_clock = kymo_session_clock(process->session);
+	process->folder = make_folder(dir, facts->start_ticks);
+	if (!process->folder)
+		return kymo_fail(error, -errno, "cannot make a folder in %s: %s", dir, strerror(errno));
+	facts->folder = process->folder;
+	snprintf(path, sizeof path, "%s/%s", dir, process->folder);
+	if ((result = kymo_meta_make(&process->meta, path)) < 0)
+		return kymo_fail(error, result, "cannot make %s/meta: %s", path, strerror(-result));
+	definition.kind_case = KYMO__DEFINITION__KIND_PROCESS;
+	definition.process = facts;
+	result = kymo_meta_append(&process->meta, &definition, process->session->page->meta_bytes);
+	if (result < 0)
+		return kymo_fail(error, result, "cannot write %s/meta: %s", path, strerror(-result));
+	if (!keep_facts(process, facts))
+		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
+	kymo_fence_release();
+	memcpy(process->meta.page->magic, KYMO_META_MAGIC, sizeof process->meta.page->magic);
+	return 0;
+}
+
+int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struct kymo_error *error)
+{
+	struct kymo_process *process;
+	int result;
+
+	if (kymo_process_is_recording())
+		return kymo_fail(error, -EBUSY, "this process is being recorded already");
+	process = calloc(1, sizeof *process);
+	if (!process)
+		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
+	process->session = session;
+	facts->generation = ++generation;
+	pthread_mutex_lock(&kymo_process_lock);
+	result = kymo_cells_init();
+	if (result < 0)
+		kymo_fail(error, result, "cannot make memory that a fork wipes: %s (Linux 4.14 or newer "
+			  "is needed)", strerror(-result));
+	else
+		result = join(process, facts, error);
+	if (result == 0)
+		kymo_current_process = process;
+	else
+		kymo_meta_free(&process->meta);
+	pthread_mutex_unlock(&kymo_process_lock);
+	if (result < 0)
+		free(process);
+	return result;
+}
+
+bool kymo_process_is_recording(void)
+{
+	return kymo_current_process && kymo_cells_are_live();
+}
+
+bool kymo_process_is_orphan(void)
+{
+	return kymo_current_process && !kymo_cells_are_live();
+}
+
+uint32_t kymo_process_generation(void)
+{
+	return generation;
+}
+
+void kymo_process_adopt(void)
+{
+	struct kymo_process *parent = kymo_current_process;
+	struct kymo_process *process;
+	Kymo__Process *facts;
+
+	if (!kymo_process_is_orphan())
+		return;
+	/* The parent's mappings, and threads that could hold the lock, are not here. */
+	pthread_mutex_init(&kymo_process_lock, NULL);
+	kymo_current_process = NULL;
+	process = calloc(1, sizeof *process);
+	facts = kymo__process__unpack(NULL, parent->facts_bytes, parent->facts);
+	if (process && facts && kymo_cells_init() == 0) {
+		char *inherited_folder = facts->folder;
+		char *inherited_from = facts->forked_from;
+
+		process->session = parent->session;
+		facts->forked_from = parent->folder;
+		facts->forked_at = parent->meta.committed;
+		if (join(process, facts, NULL) == 0)
+			kymo_current_process = process;
+		facts->folder = inherited_folder;
+		facts->forked_from = inherited_from;
+	}
+	if (facts)
+		kymo__process__free_unpacked(facts, NULL);
+	if (!kymo_current_process) {
+		kymo_add_u32(&parent->session->page->processes_unrecorded, 1);
+		free(process);
+	}
+}
+
+bool kymo_define_locked(struct kymo_process *process, const Kymo__Definition *definition)
+{
+	int result = kymo_meta_append(&process->meta, definition, process->session->page->meta_bytes);
+
+	if (result < 0)
+		kymo_add_u64(&process->meta.page->undefined, 1);
+	return result == 0;
+}
+
+/* Policy block: the stream is full, the reader lives, and it took something since we last gave up. */
+static bool may_wait(struct kymo_process *process)
+{
+	const struct kymo_session_page *page = process->session->page;
+
+	return page->policy == KYMO_POLICY_BLOCK &&
+	       kymo_load_acquire_u32(&page->reader_state) == KYMO_READER_LIVE &&
+	       process->gave_up_at != 1 + kymo_load_acquire_u64(&process->meta.page->consumed);
+}
+
+bool kymo_define(const Kymo__Definition *definition)
+{
+	struct kymo_process *process = kymo_current_process;
+	int saved_errno = errno;
+	int result = -EAGAIN;
+
+	if (!kymo_process_is_recording())
+		return false;
+	for (int waits = 0; result == -EAGAIN && waits <= KYMO_META_MAX_WAITS; waits++) {
+		if (waits > 0 && !may_wait(process))
+			break;
+		if (waits > 0)
+			kymo_meta_wait(&process->meta);
+		pthread_mutex_lock(&kymo_process_lock);
+		result = kymo_meta_append(&process->meta, definition,
+					  process->session->page->meta_bytes);
+		pthread_mutex_unlock(&kymo_process_lock);
+	}
+	process->gave_up_at =
+		result < 0 ? 1 + kymo_load_relaxed_u64(&process->meta.page->consumed) : 0;
+	if (result < 0)
+		kymo_add_u64(&process->meta.page->undefined, 1);
+	errno = saved_errno;
+	return result == 0;
+}
+
+struct kymo_ring *kymo_process_take_ring(struct kymo_process *process)
+{
+	struct kymo_ring *ring = process->free_rings;
+	char path[KYMO_PAGE_BYTES];
+
+	if (ring) {
+		process->free_rings = ring->next;
+		ring->next = NULL;
+		return ring;
+	}
+	snprintf(path, sizeof path, "%s/%s", process->session->dir, process->folder);
+	if (kymo_ring_make(process->session->page, path, process->rings + 1, &ring) < 0)
+		return NULL;
+	process->rings++;
+	/* Release: who sees the number finds the file.  The reader loads it with acquire. */
+	kymo_store_release_u32(&process->meta.page->rings, process->rings);
+	return ring;
+}
+
+void kymo_process_return_ring(struct kymo_process *process, struct kymo_ring *ring)
+{
+	/* Relaxed: for statistics; chunk headers name the thread. */
+	kymo_store_relaxed_u32(&ring->page->thread, 0);
+	ring->next = process->free_rings;
+	process->free_rings = ring;
+}

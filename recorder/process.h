@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The recording of this process: one at a time, shared by its threads.
+ *
+ * A forked child inherits the struct but not the mappings in it; the live word tells
+ * the two apart (see kymo_process_is_orphan() in recorder.h).
+ */
+#ifndef KYMO_RECORDER_PROCESS_H
+#define KYMO_RECORDER_PROCESS_H
+
+#include <pthread.h>
+
+#include "recorder/meta.h"
+#include "recorder/recorder.h"
+#include "recorder/ring.h"
+#include "recorder/session.h"
+
+struct kymo_process {
+	struct kymo_session *session;
+	struct kymo_meta meta;
+	struct kymo_ring *free_rings;
+	uint32_t rings;
+	_Atomic uint32_t stopped;
+	_Atomic uint32_t threads;
+	uint32_t attached;     /* producers that hold a ring */
+	uint8_t *facts;        /* packed Process message, for forked children to start from */
+	size_t facts_bytes;
+	char *folder;          /* name of the process folder */
+	uint64_t gave_up_at;   /* 1 + position where waiting for the reader of the stream was given up */
+};
+
+/*
+ * The current recording, or NULL.  Old ones are kept for threads under another GIL that have not
+ * noticed the stop.
+ */
+extern struct kymo_process *kymo_current_process;
+
+/* Policy block: waits of 100 ms for room in the stream, before definitions are given up. */
+#define KYMO_META_MAX_WAITS 10
+
+/* Guards the pool of rings, the producer cells and the definitions stream. */
+extern pthread_mutex_t kymo_process_lock;
+
+/* As kymo_define(), with the lock held, and never waiting. */
+bool kymo_define_locked(struct kymo_process *process, const Kymo__Definition *definition);
+
+/* A ring from the pool, or a new one; NULL if there is no room.  Lock held. */
+struct kymo_ring *kymo_process_take_ring(struct kymo_process *process);
+void kymo_process_return_ring(struct kymo_process *process, struct kymo_ring *ring);
+
+#endif

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The slow path of an event: first events, full chunks, the clock, the end of a thread. */
+#include "recorder/producer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "format/counter.h"
+#include "recorder/cells.h"
+#include "recorder/process.h"
+
+enum {
+	/* Payload between two readings of the clock: about 32 records of 3 bytes. */
+	SAMPLE_BYTES = 96,
+	/* Events of a thread without a ring until it asks for one again. */
+	RETRY_EVENTS = 1 << 16,
+	/* Clock readings at which a thread that has no name yet is asked for it. */
+	NAME_TRIES = 64,
+};
+
+/* What a thread has before its first event: its limit says that there is no room.
+ * Nothing writes to it. */
+static struct kymo_producer nobody;
+_Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("initial-exec"))) = &nobody;
+
+/* Where tick points when ticks do not matter. */
+static const _Atomic uint64_t no_tick;
+
+static pthread_key_t at_thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void set_limit(struct kymo_producer *p)
+{
+	uint32_t limit = (uint32_t)p->word + SAMPLE_BYTES;
+	bool is_sampled = p->process->session->page->clock_mode != KYMO_CLOCK_NONE;
+
+	p->limit = is_sampled && limit < p->chunk_limit ? limit : p->chunk_limit;
+}
+
+/* A record of one field of any size that is no event. */
+static void put_wide(struct kymo_producer *p, enum kymo_kind kind, uint64_t value)
+{
+	uint8_t *at;
+
+	if (value <= UINT32_MAX) {
+		kymo_put1(p, kind, (uint32_t)value);
+		return;
+	}
+	kymo_flush_branches(p);
+	at = kymo_cursor(p);
+	at[0] = KYMO_TAG(kind, 3);
+	memcpy(at + 1, &value, 8);
+	p->word += 9;
+	kymo_commit(p);
+}
+
+void kymo_append_time(struct kymo_producer *p)
+{
+	uint64_t now = kymo_session_clock(p->process->session);
+
+	put_wide(p, KYMO_TIME, now - p->clock);
+	p->clock = now;
+	set_limit(p);
+}
+
+void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host)
+{
+	struct kymo_gil *gil = host->gil;
+	uint32_t interpreter = host->interpreter;
+
+	if (p->gil != gil) {
+		uint8_t *at;
+
+		kymo_flush_branches(p);
+		at = kymo_cursor(p);
+		at[0] = KYMO_TAG_EXTENDED;
+		at[1] = KYMO_EXTENDED_INTERPRETER;
+		memcpy(at + 2, &interpreter, 4);
+		p->word += 6;
+		kymo_commit(p);
+		/* When this thread comes back there, it must find another id.  We do not hold
+		 * that GIL: at worst its present thread writes one SWITCH too many. */
+		kymo_store_relaxed_u32(&p->gil->owner, 0);
+		p->gil = gil;
+		p->interpreter = interpreter;
+		p->switched = 0;
+	}
+	gil->ordinal++;
+	put_wide(p, KYMO_SWITCH, gil->ordinal - p->switched);
+	p->switched = gil->ordinal;
+	kymo_store_relaxed_u32(&gil->owner, p->thread);
+}
+
+static uint64_t hash_name(const char *name)
+{
+	uint64_t hash = 14695981039346656037U; /* FNV-1a */
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 1099511628211U;
+	return hash;
+}
+
+/* Say who this thread is; again when it has got another name. */
+static void define_thread(struct kymo_producer *p, const struct kymo_host *host, bool is_new)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	Kymo__Thread thread = KYMO__THREAD__INIT;
+	char name[256] = "";
+	bool is_named = host->thread_name(host, name, sizeof name);
+	uint64_t hash = hash_name(name);
+
+	p->name_tries = is_named ? 0 : is_new ? NAME_TRIES : p->name_tries;
+	if (!is_new && (!is_named || hash == p->name_hash))
+		return;
+	p->name_hash = hash;
+	thread.thread = p->thread;
+	thread.native_id = (uint64_t)syscall(SYS_gettid);
+	thread.ident = host->thread_ident(host);
+	thread.name = name;
+	definition.kind_case = KYMO__DEFINITION__KIND_THREAD;
+	definition.thread = &thread;
+	kymo_define(&definition);
+}
+
+static void seal(struct kymo_producer *p)
+{
+	if (!p->payload)
+		return;
+	if (p->word >> 32 != KYMO_BRANCHES_NONE) {
+		kymo_flush_branches(p);
+		kymo_commit(p);
+	}
+	kymo_ring_seal(p->ring, kymo_session_clock(p->process->session), p->ordinal);
+	p->payload = NULL;
+	p->limit = 0;
+}
+
+static void lose(struct kymo_producer *p, uint32_t reason)
+{
+	p->ordinal++;
+	p->lost++;
+	p->lost_reasons |= reason;
+	if (p->ring) {
+		/* Relaxed: read when the thread or the process has ended. */
+		kymo_store_relaxed_u32(&p->ring->page->lost_reasons, p->lost_reasons);
+		kymo_store_relaxed_u64(&p->ring->page->lost_ordinal, p->ordinal);
+	} else {
+		kymo_add_u64(&p->process->meta.page->events_unrecorded, 1);
+	}
+}
+
+/* Open the thread's next chunk, or return the cause why there is none. */
+static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host)
+{
+	struct kymo_session *session = p->process->session;
+	struct kymo_chunk_header *header;
+	struct kymo_chunk_facts facts;
+	struct kymo_sync sync;
+	uint32_t reason = 0;
+	int slot = kymo_ring_next_slot(p->ring, session->page, &reason);
+
+	if (slot < 0)
+		return reason;
+	sync.depth = 0;
+	sync.listed = 0;
+	host->call_stack(host, &sync);
+	p->clock = kymo_session_clock(session);
+	facts = (struct kymo_chunk_facts){
+		.open_clock = p->clock,
+		.first_ordinal = p->ordinal + 1,
+		.lost_before = p->lost,
+		.lost_reasons = p->lost_reasons,
+		.meta_position = p->process->meta.committed,
+		.switch_base = p->switched,
+		.thread = p->thread,
+		.thread_chunk = ++p->chunks,
+		.interpreter = p->interpreter,
+	};
+	header = kymo_ring_open(p->ring, slot, &facts, &sync);
+	p->payload = kymo_ring_payload(p->ring, header);
+	p->commit = &header->commit;
+	p->word = KYMO_COMMIT(header->sync_bytes, KYMO_BRANCHES_NONE);
+	p->chunk_limit = p->ring->slot_bytes - KYMO_SLOT_SLACK;
+	p->code = NULL;
+	p->line = 0;
+	p->offset = 0;
+	p->lost = 0;
+	p->lost_reasons = 0;
+	set_limit(p);
+	return 0;
+}
+
+/* The thread is done, or recording stopped: what it holds goes back.  Lock held. */
+static void detach(struct kymo_producer *p)
+{
+	struct kymo_process *process = p->process;
+
+	if (!p->thread)
+		return;
+	seal(p);
+
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	Kymo__ThreadEnd end = KYMO__THREAD_END__INIT;
+
+	end.thread = p->thread;
+	end.last_ordinal = p->ordinal;
+	end.lost = p->lost;
+	end.lost_reasons = p->lost_reasons;
+	definition.kind_case = KYMO__DEFINITION__KIND_THREAD_END;
+	definition.thread_end = &end;
+	if (kymo_define_locked(process, &definition) && p->lost_reasons & KYMO_LOSS_NO_RING)
+		kymo_add_u64(&process->meta.page->events_unrecorded, -p->lost);
+	if (p->ring) {
+		kymo_process_return_ring(process, p->ring);
+		process->attached--;
+	}
+	*p = (struct kymo_producer){.in_use = 1};
+}
+
+static void on_thread_end(void *cell)
+{
+	struct kymo_producer *p = cell;
+
+	kymo_producer = &nobody;
+	/* In a forked child that has not joined, the cell is zero and the lock not to be trusted. */
+	if (!kymo_cells_are_live())
+		return;
+	pthread_mutex_lock(&kymo_process_lock);
+	detach(p);
+	kymo_cell_return(p);
+	pthread_mutex_unlock(&kymo_process_lock);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&at_thread_end, on_thread_end);
+}
+
+/* Give this thread a cell and a number; @p may be a cell that it has. */
+static struct kymo_producer *enroll(struct kymo_process *process, struct kymo_producer *p,
+				    const struct kymo_host *host)
+{
+	pthread_once(&once, make_key);
+	pthread_mutex_lock(&kymo_process_lock);
+	if (p == &nobody)
+		p = kymo_cell_take();
+	if (p) {
+		*p = (struct kymo_producer){
+			.in_use = 1,
+			.process = process,
+			.thread = kymo_add_u32(&process->threads, 1) + 1,
+			.gil = host->gil,
+			.interpreter = host->interpreter,
+		};
+		p->tick = process->session->page->clock_mode == KYMO_CLOCK_NONE
+				  ? &no_tick
+				  : &process->session->page->tick;
+	}
+	pthread_mutex_unlock(&kymo_process_lock);
+	if (!p) {
+		kymo_add_u64(&process->meta.page->events_unrecorded, 1);
+		return NULL;
+	}
+	kymo_store_relaxed_u32(&process->meta.page->threads, kymo_load_relaxed_u32(&process->threads));
+	/* The word may hold this number from before a fork or from an earlier recording. */
+	if (kymo_load_relaxed_u32(&host->gil->owner) == p->thread)
+		kymo_store_relaxed_u32(&host->gil->owner, 0);
+	kymo_producer = p;
+	pthread_setspecific(at_thread_end, p);
+	define_thread(p, host, true);
+	return p;
+}
+
+static bool attach_ring(struct kymo_producer *p)
+{
+	struct kymo_process *process = p->process;
+
+	if (p->retry > 0) {
+		p->retry--;
+		return false;
+	}
+	pthread_mutex_lock(&kymo_process_lock);
+	p->ring = kymo_process_take_ring(process);
+	if (p->ring)
+		process->attached++;
+	pthread_mutex_unlock(&kymo_process_lock);
+	if (!p->ring) {
+		if (p->lost == 0)
+			kymo_add_u64(&process->meta.page->threads_unrecorded, 1);
+		p->retry = RETRY_EVENTS;
+		return false;
+	}
+	if (p->lost > 0) {
+		/* They will be told by the first chunk. */
+		kymo_add_u64(&process->meta.page->threads_unrecorded, (uint64_t)-1);
+		kymo_add_u64(&process->meta.page->events_unrecorded, -p->lost);
+	}
+	kymo_store_relaxed_u32(&p->ring->page->lost_reasons, p->lost_reasons);
+	kymo_store_relaxed_u64(&p->ring->page->lost_ordinal, p->ordinal);
+	kymo_store_relaxed_u32(&p->ring->page->thread, p->thread);
+	return true;
+}
+
+struct kymo_producer *kymo_refill(const struct kymo_host *host)
+{
+	struct kymo_producer *p = kymo_producer;
+	struct kymo_process *process;
+	int saved_errno = errno;
+	uint32_t reason = 0;
+
+	kymo_process_adopt();
+	process = kymo_current_process;
+	if (p->process != process && p->process && p->thread) {
+		/* Stopped under another GIL. */
+		pthread_mutex_lock(&kymo_process_lock);
+		detach(p);
+		pthread_mutex_unlock(&kymo_process_lock);
+	}
+	if (!process)
+		return NULL;
+	if (!p->thread && !(p = enroll(process, p, host)))
+		return NULL;
+	if (!p->ring && !attach_ring(p)) {
+		lose(p, KYMO_LOSS_NO_RING);
+		p = NULL;
+	} else if (!p->payload || (uint32_t)p->word >= p->chunk_limit) {
+		seal(p);
+		reason = open_chunk(p, host);
+		if (reason) {
+			lose(p, reason);
+			p = NULL;
+		} else {
+			define_thread(p, host, false);
+		}
+	} else {
+		kymo_append_time(p);
+		if (p->name_tries && p->name_tries--)
+			define_thread(p, host, false);
+	}
+	if (p)
+		p->tick_seen = kymo_load_relaxed_u64(p->tick);
+	errno = saved_errno;
+	return p;
+}
+
+void kymo_forget_code(const void *key)
+{
+	if (!kymo_cells_are_live())
+		return;
+	pthread_mutex_lock(&kymo_process_lock);
+	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p)) {
+		if (p->code == key)
+			p->code = NULL;
+	}
+	pthread_mutex_unlock(&kymo_process_lock);
+}
+
+void kymo_process_stop(const struct kymo_gil *gil)
+{
+	struct kymo_process *process = kymo_current_process;
+
+	if (!kymo_process_is_recording())
+		return;
+	pthread_mutex_lock(&kymo_process_lock);
+	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p)) {
+		if (p->process == process && p->gil == gil)
+			detach(p);
+	}
+	kymo_current_process = NULL;
+	/* Release: the last chunks are sealed.  The reader loads it with acquire. */
+	kymo_store_release_u32(&process->meta.page->state, KYMO_PROCESS_STOPPED);
+	while (process->free_rings) {
+		struct kymo_ring *ring = process->free_rings;
+
+		process->free_rings = ring->next;
+		kymo_ring_free(ring);
+	}
+	if (process->attached == 0)
+		kymo_meta_free(&process->meta);
+	else
+		process->session->is_pinned = true;
+	pthread_mutex_unlock(&kymo_process_lock);
+}
