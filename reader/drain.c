@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Empty an image: its definitions and its rings, into the trace.
+ *
+ * The order makes every frame decodable with the frames before it: a chunk is copied,
+ * then the definitions committed by then are written, then the chunk.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format/atomics.h"
+#include "format/counter.h"
+#include "format/record.h"
+#include "format/varint.h"
+#include "reader/image.h"
+
+/* Work on one ring, or on one stream, before the others have their turn. */
+#define CHUNKS_AT_ONCE 64
+#define META_FRAMES_AT_ONCE 16
+/* Holes are punched in steps, to save system calls. */
+#define MIN_HOLE_BYTES (64U << 10)
+
+/* Length of the whole messages at the start of @bytes; 0 and @needed: the first one is
+ * longer than that; UINT32_MAX: no message has such a length. */
+static uint32_t whole_messages(const uint8_t *bytes, size_t length, uint64_t *needed)
+{
+	size_t at = 0;
+
+	*needed = 0;
+	while (at < length) {
+		uint64_t message;
+		size_t n = kymo_varint_get(bytes + at, length - at, &message);
+
+		if (!n) {
+			if (length - at >= KYMO_VARINT_MAX_BYTES)
+				return at ? (uint32_t)at : UINT32_MAX;
+			break;
+		}
+		if (message > KYMO_MAX_RAW_BYTES - KYMO_VARINT_MAX_BYTES)
+			return at ? (uint32_t)at : UINT32_MAX;
+		if (message > length - at - n) {
+			if (!at)
+				*needed = n + message;
+			break;
+		}
+		at += n + message;
+	}
+	return (uint32_t)at;
+}
+
+static void release_meta(struct kymo_reader *reader, struct kymo_image *image)
+{
+	struct kymo_meta_page *page = image->meta.page;
+	uint64_t end = image->meta_taken / KYMO_PAGE_BYTES * KYMO_PAGE_BYTES;
+
+	if (reader->access != KYMO_ACCESS_DRAIN)
+		return;
+	/* (C7) release: the messages were stored.  Pairs with (P7) in kymo_meta_append(). */
+	kymo_store_release_u64(&page->consumed, image->meta_taken);
+	/* Relaxed: a futex word only has to change; this side alone writes it. */
+	kymo_store_relaxed_u32(&page->wake, kymo_load_relaxed_u32(&page->wake) + 1);
+	syscall(SYS_futex, &page->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (end < image->meta_freed + MIN_HOLE_BYTES)
+		return;
+	fallocate(image->meta.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  (off_t)(KYMO_PAGE_BYTES + image->meta_freed), (off_t)(end - image->meta_freed));
+	image->meta_freed = end;
+}
+
+static bool grow_meta_buffer(struct kymo_reader *reader, size_t bytes)
+{
+	uint8_t *grown = bytes > reader->meta_capacity ? realloc(reader->meta_buffer, bytes) : NULL;
+
+	if (!grown)
+		return false;
+	reader->meta_buffer = grown;
+	reader->meta_capacity = bytes;
+	return true;
+}
+
+/* Write one frame of definitions.  False: nothing is left, or nothing sensible. */
+static bool drain_meta_frame(struct kymo_reader *reader, struct kymo_image *image,
+			     uint64_t committed)
+{
+	uint64_t left = committed - image->meta_taken, needed;
+	size_t want = left < reader->meta_capacity ? (size_t)left : reader->meta_capacity;
+	off_t at = (off_t)(KYMO_PAGE_BYTES + image->meta_taken);
+	uint32_t whole;
+
+	if (!want || pread(image->meta.fd, reader->meta_buffer, want, at) != (ssize_t)want)
+		return false;
+	whole = whole_messages(reader->meta_buffer, want, &needed);
+	if (whole == UINT32_MAX || (!whole && needed > left)) {
+		image->meta_is_bad = true;
+		return false;
+	}
+	if (!whole)
+		return grow_meta_buffer(reader, needed);
+	kymo_trace_writer_put_meta(&reader->writer, image->number, image->meta_taken,
+				   reader->meta_buffer, whole, false);
+	image->meta_taken += whole;
+	release_meta(reader, image);
+	/* A long message was the exception: go back to the usual size. */
+	if (reader->meta_capacity > KYMO_META_FRAME_BYTES) {
+		free(reader->meta_buffer);
+		reader->meta_buffer = malloc(KYMO_META_FRAME_BYTES);
+		reader->meta_capacity = reader->meta_buffer ? KYMO_META_FRAME_BYTES : 0;
+	}
+	return true;
+}
+
+/* Write the definitions that are committed now.  True if some may be left. */
+static bool drain_meta(struct kymo_reader *reader, struct kymo_image *image, unsigned frames)
+{
+	/* (C5) acquire: the messages below the length.  Pairs with (P5) in kymo_meta_append(). */
+	uint64_t committed = kymo_load_acquire_u64(&image->meta.page->committed);
+
+	while (committed > image->meta_taken && committed < INT64_MAX - KYMO_PAGE_BYTES &&
+	       !image->meta_is_bad) {
+		if (!frames--)
+			return true;
+		if (!drain_meta_frame(reader, image, committed))
+			break;
+		kymo_reader_tick(reader);
+	}
+	return false;
+}
+
+/* Events in a chunk that was still open, whose last ordinal its header does not name yet. */
+static uint64_t count_events(const struct kymo_chunk *chunk)
+{
+	const uint8_t *at = chunk->payload + chunk->sync_bytes;
+	const uint8_t *end = chunk->payload + chunk->bytes;
+	uint64_t events = 31U - (unsigned)__builtin_clz(chunk->branches);
+	struct kymo_record record;
+
+	while (at < end &&
+	       kymo_record_decode(at, (size_t)(end - at), &record) == KYMO_DECODE_OK) {
+		if (record.kind != KYMO_KIND_SPECIAL)
+			events += kymo_kind_is_event(record.kind);
+		else if (record.special == KYMO_TAG_BITS)
+			events += 31U - (unsigned)__builtin_clz((uint32_t)record.a | 1U);
+		else
+			events += record.extended == KYMO_EXTENDED_MARK;
+		at += record.bytes;
+	}
+	return events;
+}
+
+static void store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
+			const struct kymo_chunk *chunk, bool is_snapshot)
+{
+	struct kymo_image_ring *ring = image->rings[number - 1];
+	uint64_t last = chunk->last_ordinal;
+	uint64_t close_clock = chunk->close_clock;
+	uint16_t flags = is_snapshot ? KYMO_FRAME_SNAPSHOT : 0;
+	bool is_stored;
+
+	if (chunk->is_open) {
+		flags |= KYMO_FRAME_PROVISIONAL;
+		close_clock = kymo_counter_read(reader->session.counter);
+		last = chunk->first_ordinal + count_events(chunk) - 1;
+	}
+	/* The length of the stream is read after the copy: what the chunk uses lies below it. */
+	drain_meta(reader, image, UINT_MAX);
+	is_stored = !kymo_trace_writer_put_chunk(&reader->writer, image->number, number, chunk,
+						 close_clock, flags);
+	if (ring->thread != chunk->thread) {
+		ring->thread = chunk->thread;
+		ring->stored = chunk->first_ordinal - 1;
+	}
+	if (is_stored)
+		ring->stored = last;
+	else
+		reader->unstored++;
+	ring->counted = last;
+}
+
+/* Take sealed chunks in order, and free their slots.  True if some may be left. */
+static bool drain_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number)
+{
+	struct kymo_image_ring *ring = image->rings[number - 1];
+	struct kymo_chunk chunk = {.payload = reader->payload};
+	/* Acquire: chunks up to this one are sealed and found in their slots.  Pairs with the
+	 * release store in kymo_ring_seal(). */
+	uint64_t sealed = kymo_load_acquire_u64(&ring->view.page->sealed_seq);
+
+	for (unsigned i = 0; ring->taken < sealed; i++) {
+		uint64_t seq;
+
+		if (i == CHUNKS_AT_ONCE)
+			return true;
+		seq = kymo_ring_view_next_sealed(&ring->view, ring->taken, sealed);
+		if (!seq)
+			break;
+		/* A chunk that is not what it should be is passed over: a gap, by its ordinals. */
+		if (!kymo_chunk_take(&ring->view, seq, &chunk))
+			store_chunk(reader, image, number, &chunk, false);
+		ring->taken = seq;
+		kymo_ring_view_release(&ring->view, seq);
+		kymo_reader_tick(reader);
+	}
+	return false;
+}
+
+bool kymo_image_drain(struct kymo_reader *reader, struct kymo_image *image)
+{
+	bool has_more;
+
+	kymo_image_open_rings(reader, image);
+	has_more = drain_meta(reader, image, META_FRAMES_AT_ONCE);
+	if (reader->session.policy == KYMO_POLICY_OVERWRITE)
+		return has_more;
+	for (uint32_t i = 0; i < image->ring_count; i++)
+		if (image->rings[i]->is_open)
+			has_more |= drain_ring(reader, image, i + 1);
+	return has_more;
+}
+
+static void take_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
+		      bool is_snapshot)
+{
+	struct kymo_image_ring *ring = image->rings[number - 1];
+	struct kymo_chunk chunk = {.payload = reader->payload};
+	uint32_t count = kymo_ring_view_list(&ring->view, ring->taken, reader->seqs);
+
+	for (uint32_t i = 0; i < count; i++) {
+		/* One that the producer reused meanwhile is a gap, by its ordinals. */
+		if (kymo_chunk_take_tail(&ring->view, reader->seqs[i], &chunk))
+			continue;
+		store_chunk(reader, image, number, &chunk, is_snapshot);
+		if (!chunk.is_open)
+			ring->taken = chunk.seq;
+		kymo_reader_tick(reader);
+	}
+}
+
+void kymo_image_take_all(struct kymo_reader *reader, struct kymo_image *image, bool is_snapshot)
+{
+	uint32_t before;
+
+	/* Rings are opened some at a time. */
+	do {
+		before = image->ring_count;
+		kymo_image_open_rings(reader, image);
+	} while (image->ring_count > before);
+	for (uint32_t i = 0; i < image->ring_count; i++)
+		if (image->rings[i]->is_open)
+			take_ring(reader, image, i + 1, is_snapshot);
+	drain_meta(reader, image, UINT_MAX);
+}
+
+/* What is lost behind the last chunk in the trace of the thread that holds a ring. */
+static bool thread_end(const struct kymo_image_ring *ring, Kymo__ThreadEnd *end)
+{
+	const struct kymo_ring_page *page = ring->view.page;
+	/* Relaxed: the process has ended, or its last chunks may be incomplete anyway. */
+	uint32_t thread = kymo_load_relaxed_u32(&page->thread);
+	uint64_t lost_ordinal = kymo_load_relaxed_u64(&page->lost_ordinal);
+	bool has_chunk = thread == ring->thread;
+	uint64_t stored = has_chunk ? ring->stored : 0;
+	uint64_t counted = has_chunk ? ring->counted : 0;
+
+	if (!thread)
+		return false;
+	end->thread = thread;
+	end->last_ordinal = lost_ordinal > counted ? lost_ordinal : counted;
+	end->lost = end->last_ordinal - stored;
+	if (lost_ordinal > counted)
+		end->lost_reasons = kymo_load_relaxed_u32(&page->lost_reasons);
+	if (counted != stored)
+		end->lost_reasons |= KYMO_LOSS_STORAGE;
+	return true;
+}
+
+static void add_threads(const struct kymo_image *image, Kymo__ProcessEnd *end)
+{
+	Kymo__ThreadEnd *threads = calloc(image->ring_count + 1, sizeof *threads);
+
+	end->threads = calloc(image->ring_count + 1, sizeof *end->threads);
+	for (uint32_t i = 0; threads && end->threads && i < image->ring_count; i++) {
+		const struct kymo_image_ring *ring = image->rings[i];
+		const struct kymo_ring_page *page = ring->view.page;
+		uint64_t longest;
+
+		if (!ring->is_open)
+			continue;
+		longest = kymo_load_relaxed_u64(&page->longest_stall_ns);
+		end->stalls += kymo_load_relaxed_u64(&page->stalls);
+		end->stalled_ns += kymo_load_relaxed_u64(&page->stalled_ns);
+		if (longest > end->longest_stall_ns)
+			end->longest_stall_ns = longest;
+		threads[end->n_threads] = (Kymo__ThreadEnd)KYMO__THREAD_END__INIT;
+		end->threads[end->n_threads] = &threads[end->n_threads];
+		if (thread_end(ring, &threads[end->n_threads]))
+			end->n_threads++;
+	}
+	if (!end->n_threads)
+		free(threads);
+}
+
+void kymo_image_end(struct kymo_reader *reader, struct kymo_image *image,
+		    Kymo__ProcessEnd__How how, int status)
+{
+	const struct kymo_meta_page *page = image->meta.page;
+	Kymo__ProcessEnd end = KYMO__PROCESS_END__INIT;
+
+	kymo_image_take_all(reader, image, false);
+	end.process = image->number;
+	end.how = how;
+	end.status = status;
+	/* Relaxed: counters that nothing depends on. */
+	end.undefined = kymo_load_relaxed_u64(&page->undefined);
+	end.threads_unrecorded = kymo_load_relaxed_u64(&page->threads_unrecorded);
+	end.events_unrecorded = kymo_load_relaxed_u64(&page->events_unrecorded);
+	add_threads(image, &end);
+	kymo_run_define_process_end(&reader->writer, &end);
+	if (end.n_threads)
+		free(end.threads[0]);
+	free(end.threads);
+	kymo_image_close(reader, image, reader->access == KYMO_ACCESS_DRAIN);
+}

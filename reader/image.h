@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An image: one process folder.  A process that calls execv leaves several.
+ *
+ * Images are found by discover.c, emptied by drain.c, and forgotten when they end, so
+ * that the reader's memory follows the number of living processes only.
+ */
+#ifndef KYMO_READER_IMAGE_H
+#define KYMO_READER_IMAGE_H
+
+#include "reader/liveness.h"
+#include "reader/run.h"
+#include "reader/view.h"
+
+#define KYMO_FOLDER_BYTES 64
+
+struct kymo_image_ring {
+	struct kymo_ring_view view;
+	bool is_open;
+	bool is_bad;      /* its file is not a ring: never looked at again */
+	uint64_t taken;   /* chunks up to this one were taken, sealed */
+	uint32_t thread;  /* of the chunk taken last */
+	uint64_t stored;  /* ordinal of that thread's last event in the trace */
+	uint64_t counted; /* and of its last event that is known of */
+};
+
+struct kymo_image {
+	struct kymo_image *next;
+	uint32_t number; /* in the trace, from 1 */
+	char folder[KYMO_FOLDER_BYTES];
+	int folder_fd;
+	bool is_ready;  /* its meta file was opened */
+	bool is_gone;   /* ended; only its folder could not be removed */
+	struct kymo_life life;
+	/* from its Process definition */
+	bool is_known;
+	bool is_foreign; /* of another pid namespace: no liveness */
+	uint64_t started_clock;
+	/* its definitions */
+	struct kymo_meta_view meta;
+	uint64_t meta_taken;
+	uint64_t meta_freed;
+	bool meta_is_bad;
+	/* its rings: ring N is rings[N - 1] */
+	struct kymo_image_ring **rings;
+	uint32_t ring_count;
+	/* time-outs */
+	uint64_t over_since_ns;
+	uint64_t fingerprint;
+	uint64_t changed_ns;
+};
+
+/* Find new process folders, and open the files of those that were not ready. */
+void kymo_images_discover(struct kymo_reader *reader);
+
+/* End the images whose process runs a newer one, after an exec. */
+void kymo_images_end_execed(struct kymo_reader *reader);
+
+/* Open ring files that were made since the last look. */
+void kymo_image_open_rings(struct kymo_reader *reader, struct kymo_image *image);
+
+/* Close everything; @remove: delete its folder and give its bytes back to the budget. */
+void kymo_image_close(struct kymo_reader *reader, struct kymo_image *image, bool remove);
+
+/* Take what is ready.  True if there may be more at once. */
+bool kymo_image_drain(struct kymo_reader *reader, struct kymo_image *image);
+
+/* Take everything that the rings hold, open chunks too. */
+void kymo_image_take_all(struct kymo_reader *reader, struct kymo_image *image, bool is_snapshot);
+
+/* Take everything, define how it ended, close.  @status: exit status or signal number. */
+void kymo_image_end(struct kymo_reader *reader, struct kymo_image *image,
+		    Kymo__ProcessEnd__How how, int status);
+
+#endif

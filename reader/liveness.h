@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Whether a process lives, and how it ended.
+ *
+ * By pidfd where the kernel permits it, else by pid and start time.  Nothing here waits,
+ * and nothing here can be noticed by the process or by its parent.
+ */
+#ifndef KYMO_READER_LIVENESS_H
+#define KYMO_READER_LIVENESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct kymo_life {
+	pid_t pid;
+	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat */
+	int pid_fd;           /* -1: none */
+	bool is_over;
+};
+
+/* Start time of process @pid, or 0 if there is no such process. */
+uint64_t kymo_life_start_ticks(pid_t pid);
+
+/* True while process @pid runs; one that only was not waited for does not. */
+bool kymo_life_runs(pid_t pid);
+
+/* Watch process @pid, which started at @start_ticks.  It may be over already. */
+void kymo_life_watch(struct kymo_life *life, pid_t pid, uint64_t start_ticks);
+void kymo_life_unwatch(struct kymo_life *life);
+
+/* True from the moment when no thread of it runs any more. */
+bool kymo_life_is_over(struct kymo_life *life);
+
+/* How a process that is over ended, as waitpid would say it.  False: not known, or not yet. */
+bool kymo_life_status(const struct kymo_life *life, int *wait_status);
+
+#endif

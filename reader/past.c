@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What an earlier reader of the session has left: which processes it numbered, and how
+ * far it came in their rings and definitions.
+ */
+#include <errno.h>
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/varint.h"
+#include "reader/frame_scan.h"
+#include "reader/run.h"
+
+static void *grow(void *array, uint32_t count, size_t size)
+{
+	/* Doubled whenever the count reaches a power of two. */
+	if (count & (count - 1))
+		return array;
+	return realloc(array, (count ? 2 * (size_t)count : 1) * size);
+}
+
+static struct kymo_past_process *find_process(struct kymo_past *past, uint32_t number)
+{
+	for (uint32_t i = 0; i < past->process_count; i++)
+		if (past->processes[i].number == number)
+			return &past->processes[i];
+	return NULL;
+}
+
+static int add_process(struct kymo_past *past, const Kymo__ProcessSeen *seen)
+{
+	struct kymo_past_process *grown =
+		grow(past->processes, past->process_count, sizeof *past->processes);
+	struct kymo_past_process *process;
+
+	if (!grown)
+		return -ENOMEM;
+	past->processes = grown;
+	process = &grown[past->process_count++];
+	*process = (struct kymo_past_process){.number = seen->process};
+	strncpy(process->folder, seen->folder, sizeof process->folder - 1);
+	return 0;
+}
+
+static int learn_message(struct kymo_past *past, const uint8_t *bytes, size_t length)
+{
+	Kymo__Definition *definition = kymo__definition__unpack(NULL, length, bytes);
+	int err = 0;
+
+	if (!definition)
+		return 0;
+	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS_SEEN)
+		err = add_process(past, definition->process_seen);
+	kymo__definition__free_unpacked(definition, NULL);
+	return err;
+}
+
+static int learn_run(struct kymo_past *past, const struct kymo_frame_header *header,
+		     const uint8_t *stored)
+{
+	uint8_t *raw = malloc(header->raw_bytes + 1);
+	size_t at = 0, n;
+	uint64_t message;
+	int err = 0;
+
+	if (!raw)
+		return -ENOMEM;
+	if (!(header->flags & KYMO_FRAME_LZ4))
+		memcpy(raw, stored, header->raw_bytes);
+	else if (LZ4_decompress_safe((const char *)stored, (char *)raw, (int)header->stored_bytes,
+				     (int)header->raw_bytes) != (int)header->raw_bytes)
+		goto out;
+	while (!err && (n = kymo_varint_get(raw + at, header->raw_bytes - at, &message)) &&
+	       message <= header->raw_bytes - at - n) {
+		err = learn_message(past, raw + at + n, message);
+		at += n + message;
+	}
+	past->run_position = header->seq + header->raw_bytes;
+out:
+	free(raw);
+	return err;
+}
+
+static int learn_chunk(struct kymo_past *past, const struct kymo_frame_header *header)
+{
+	struct kymo_past_ring *grown;
+
+	/* A provisional frame is not the last word on its chunk. */
+	if (header->flags & KYMO_FRAME_PROVISIONAL)
+		return 0;
+	for (uint32_t i = past->ring_count; i-- > 0;) {
+		struct kymo_past_ring *ring = &past->rings[i];
+
+		if (ring->process != header->process || ring->ring != header->ring)
+			continue;
+		if (header->seq > ring->taken)
+			ring->taken = header->seq;
+		return 0;
+	}
+	grown = grow(past->rings, past->ring_count, sizeof *past->rings);
+	if (!grown)
+		return -ENOMEM;
+	past->rings = grown;
+	grown[past->ring_count++] = (struct kymo_past_ring){
+		.process = header->process, .ring = header->ring, .taken = header->seq};
+	return 0;
+}
+
+static int learn_frame(struct kymo_past *past, const struct kymo_frame_header *header,
+		       const uint8_t *stored)
+{
+	struct kymo_past_process *process;
+
+	if (header->kind == KYMO_FRAME_CHUNK)
+		return learn_chunk(past, header);
+	if (header->kind != KYMO_FRAME_META)
+		return 0;
+	if (!header->process)
+		return learn_run(past, header, stored);
+	process = find_process(past, header->process);
+	if (process)
+		process->meta_taken = header->seq + header->raw_bytes;
+	return 0;
+}
+
+int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage, struct kymo_error *error)
+{
+	struct kymo_trace_header trace_header;
+	struct kymo_frame_header header;
+	struct kymo_frame_scan scan;
+	int err = kymo_frame_scan_begin(&scan, fd, &trace_header, error);
+
+	*past = (struct kymo_past){.end = sizeof trace_header};
+	while (!err && kymo_frame_scan_intact(&scan, &header)) {
+		if (header.kind >= KYMO_FRAME_INDEX || (scan.skipped && stops_at_damage))
+			break;
+		err = learn_frame(past, &header, scan.payload);
+		if (err)
+			kymo_fail(error, err, "no memory");
+		past->end = scan.next;
+		past->frames++;
+	}
+	kymo_frame_scan_end(&scan);
+	if (err)
+		kymo_past_free(past);
+	return err;
+}
+
+int kymo_past_copy(int fd, struct kymo_trace_writer *writer)
+{
+	struct kymo_trace_header trace_header;
+	struct kymo_frame_header header;
+	struct kymo_frame_scan scan;
+	int err = kymo_frame_scan_begin(&scan, fd, &trace_header, NULL);
+
+	while (!err && kymo_frame_scan_intact(&scan, &header))
+		if (header.kind < KYMO_FRAME_INDEX)
+			err = kymo_trace_writer_copy(writer, &header, scan.payload);
+	kymo_frame_scan_end(&scan);
+	return err;
+}
+
+void kymo_past_free(struct kymo_past *past)
+{
+	free(past->processes);
+	free(past->rings);
+	*past = (struct kymo_past){0};
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reader/run_definitions.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "format/counter.h"
+#include "format/varint.h"
+
+/* Definition.session, field 16, length-delimited. */
+#define SESSION_KEY (16U << 3 | 2U)
+
+uint64_t kymo_unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+void kymo_run_definitions_flush(struct kymo_trace_writer *writer)
+{
+	if (!writer->run_used)
+		return;
+	/* They are few and small: even a full writer takes them, from its reserve. */
+	kymo_trace_writer_put_meta(writer, 0, writer->run_position, writer->run_buffer,
+				   writer->run_used, writer->is_full);
+	writer->run_position += writer->run_used;
+	writer->run_used = 0;
+}
+
+/* Room for one message of @bytes and its length; NULL: no buffer holds it. */
+static uint8_t *room(struct kymo_trace_writer *writer, size_t bytes)
+{
+	uint8_t *at;
+
+	if (bytes > KYMO_RUN_BUFFER_BYTES - KYMO_VARINT_MAX_BYTES)
+		return NULL;
+	if (bytes > KYMO_RUN_BUFFER_BYTES - KYMO_VARINT_MAX_BYTES - writer->run_used)
+		kymo_run_definitions_flush(writer);
+	at = writer->run_buffer + writer->run_used;
+	at += kymo_varint_put(at, bytes);
+	writer->run_used = (uint32_t)(at + bytes - writer->run_buffer);
+	return at;
+}
+
+static void define(struct kymo_trace_writer *writer, const Kymo__Definition *definition)
+{
+	uint8_t *at = room(writer, kymo__definition__get_packed_size(definition));
+
+	if (at)
+		kymo__definition__pack(definition, at);
+}
+
+void kymo_run_define_session(struct kymo_trace_writer *writer, const uint8_t *session,
+			     uint32_t bytes)
+{
+	uint8_t head[2 * KYMO_VARINT_MAX_BYTES];
+	uint8_t whole_head[3 * KYMO_VARINT_MAX_BYTES];
+	size_t head_bytes = kymo_varint_put(head, SESSION_KEY);
+	size_t whole_head_bytes;
+	uint8_t *whole;
+
+	head_bytes += kymo_varint_put(head + head_bytes, bytes);
+	whole_head_bytes = kymo_varint_put(whole_head, head_bytes + bytes);
+	memcpy(whole_head + whole_head_bytes, head, head_bytes);
+	whole_head_bytes += head_bytes;
+	/* Its command line may be longer than the buffer: it goes out alone. */
+	whole = malloc(whole_head_bytes + bytes);
+	if (!whole)
+		return;
+	memcpy(whole, whole_head, whole_head_bytes);
+	memcpy(whole + whole_head_bytes, session, bytes);
+	kymo_run_definitions_flush(writer);
+	kymo_trace_writer_put_meta(writer, 0, writer->run_position, whole,
+				   (uint32_t)whole_head_bytes + bytes, false);
+	writer->run_position += whole_head_bytes + bytes;
+	free(whole);
+}
+
+void kymo_run_define_process_seen(struct kymo_trace_writer *writer, uint32_t process,
+				  const char *folder)
+{
+	Kymo__ProcessSeen seen = KYMO__PROCESS_SEEN__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	seen.process = process;
+	seen.folder = (char *)(uintptr_t)folder;
+	seen.seen_unix_ns = kymo_unix_ns();
+	definition.kind_case = KYMO__DEFINITION__KIND_PROCESS_SEEN;
+	definition.process_seen = &seen;
+	define(writer, &definition);
+	kymo_run_definitions_flush(writer);
+}
+
+void kymo_run_define_process_end(struct kymo_trace_writer *writer, Kymo__ProcessEnd *end)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	end->ended_unix_ns = kymo_unix_ns();
+	definition.kind_case = KYMO__DEFINITION__KIND_PROCESS_END;
+	definition.process_end = end;
+	define(writer, &definition);
+	kymo_run_definitions_flush(writer);
+}
+
+void kymo_run_define_clock(struct kymo_trace_writer *writer, uint32_t counter)
+{
+	Kymo__Clock clock = KYMO__CLOCK__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	uint64_t best = UINT64_MAX;
+
+	/* Of a few readings, the one that was interrupted least. */
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = kymo_counter_read(counter);
+		uint64_t monotonic = kymo_monotonic_ns();
+		uint64_t unix_ns = kymo_unix_ns();
+		uint64_t width = kymo_counter_read(counter) - before;
+
+		if (width >= best)
+			continue;
+		best = width;
+		clock.counter = before + width / 2;
+		clock.monotonic_ns = monotonic;
+		clock.unix_ns = unix_ns;
+	}
+	definition.kind_case = KYMO__DEFINITION__KIND_CLOCK;
+	definition.clock = &clock;
+	define(writer, &definition);
+}
+
+void kymo_run_define_stall(struct kymo_trace_writer *writer, uint64_t from, uint64_t to)
+{
+	Kymo__ClockStall stall = KYMO__CLOCK_STALL__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	stall.from_counter = from;
+	stall.to_counter = to;
+	definition.kind_case = KYMO__DEFINITION__KIND_CLOCK_STALL;
+	definition.clock_stall = &stall;
+	define(writer, &definition);
+}
+
+void kymo_run_define_snapshot(struct kymo_trace_writer *writer, uint32_t number)
+{
+	Kymo__Snapshot snapshot = KYMO__SNAPSHOT__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	snapshot.number = number;
+	snapshot.unix_ns = kymo_unix_ns();
+	definition.kind_case = KYMO__DEFINITION__KIND_SNAPSHOT;
+	definition.snapshot = &snapshot;
+	define(writer, &definition);
+	kymo_run_definitions_flush(writer);
+}
+
+void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, uint32_t pid,
+				const char *command, const char *reason)
+{
+	Kymo__Unrecorded unrecorded = KYMO__UNRECORDED__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	unrecorded.pid = pid;
+	unrecorded.command = (char *)(uintptr_t)command;
+	unrecorded.reason = (char *)(uintptr_t)reason;
+	definition.kind_case = KYMO__DEFINITION__KIND_UNRECORDED;
+	definition.unrecorded = &unrecorded;
+	define(writer, &definition);
+}
+
+void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason)
+{
+	Kymo__Ending ending = KYMO__ENDING__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	ending.reason = (char *)(uintptr_t)reason;
+	ending.unix_ns = kymo_unix_ns();
+	definition.kind_case = KYMO__DEFINITION__KIND_ENDING;
+	definition.ending = &ending;
+	define(writer, &definition);
+	kymo_run_definitions_flush(writer);
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The definitions of the run itself: process 0 of the trace, written by the reader.
+ *
+ * They are gathered and go out as one META frame: when a process is announced, before
+ * anything that must follow, and once a second.
+ */
+#ifndef KYMO_READER_RUN_DEFINITIONS_H
+#define KYMO_READER_RUN_DEFINITIONS_H
+
+#include "format/metadata.pb-c.h"
+#include "reader/trace_writer.h"
+
+uint64_t kymo_unix_ns(void);
+
+/* @session: a serialized Session message, as the session's creator wrote it. */
+void kymo_run_define_session(struct kymo_trace_writer *writer, const uint8_t *session,
+			     uint32_t bytes);
+void kymo_run_define_process_seen(struct kymo_trace_writer *writer, uint32_t process,
+				  const char *folder);
+void kymo_run_define_process_end(struct kymo_trace_writer *writer, Kymo__ProcessEnd *end);
+void kymo_run_define_clock(struct kymo_trace_writer *writer, uint32_t counter);
+void kymo_run_define_stall(struct kymo_trace_writer *writer, uint64_t from, uint64_t to);
+void kymo_run_define_snapshot(struct kymo_trace_writer *writer, uint32_t number);
+void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, uint32_t pid,
+				const char *command, const char *reason);
+void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason);
+
+/* Write what was gathered. */
+void kymo_run_definitions_flush(struct kymo_trace_writer *writer);
+
+#endif

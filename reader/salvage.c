@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Make a trace of what is left when the reader was killed.
+ *
+ * Nothing is changed before the new trace is complete: it is written under a name of
+ * its own, and the session is only read.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/atomics.h"
+#include "reader/frame_scan.h"
+#include "reader/image.h"
+#include "reader/liveness.h"
+
+/* The salvaged trace while it is written: NAME.incomplete may be what it is made of. */
+static int begin(struct kymo_trace_writer *writer, const char *output, int past_fd,
+		 struct kymo_trace_options *options, struct kymo_error *error)
+{
+	struct kymo_trace_header header;
+	struct kymo_frame_scan scan;
+	char temporary[PATH_MAX];
+	int err;
+
+	if (!access(output, F_OK))
+		return kymo_fail(error, -EEXIST, "%s exists", output);
+	if (past_fd >= 0) {
+		err = kymo_frame_scan_begin(&scan, past_fd, &header, error);
+		if (err)
+			return err;
+		options->created_unix_ns = header.created_unix_ns;
+		memcpy(options->session_id, header.session_id, sizeof options->session_id);
+	}
+	if (snprintf(temporary, sizeof temporary, "%s.salvaged", output) >= (int)sizeof temporary)
+		return kymo_fail(error, -ENAMETOOLONG, "%s: name too long", output);
+	options->may_replace = true;
+	return kymo_trace_writer_create(writer, temporary, options, error);
+}
+
+static int finish(struct kymo_trace_writer *writer, const char *output, struct kymo_error *error)
+{
+	char temporary[PATH_MAX];
+	int err;
+
+	if (writer->is_full) {
+		err = kymo_fail(error, -ENOSPC, "cannot write %s: %s", writer->incomplete,
+				writer->full_reason);
+		kymo_trace_writer_abandon(writer, true);
+		return err;
+	}
+	kymo_run_define_ending(writer, "salvaged");
+	memcpy(temporary, writer->output, sizeof temporary);
+	err = kymo_trace_writer_close(writer, error);
+	if (!err && rename(temporary, output))
+		err = kymo_fail(error, -errno, "cannot rename %s: %s", temporary, strerror(errno));
+	return err;
+}
+
+int kymo_salvage_trace(const char *trace, const char *output, struct kymo_error *error)
+{
+	struct kymo_trace_writer *writer = malloc(sizeof *writer);
+	struct kymo_trace_options options = {0};
+	struct kymo_past past = {0};
+	int fd = open(trace, O_RDONLY | O_CLOEXEC);
+	int err;
+
+	if (!writer)
+		err = kymo_fail(error, -ENOMEM, "no memory");
+	else if (fd < 0)
+		err = kymo_fail(error, -errno, "%s: %s", trace, strerror(errno));
+	else
+		err = begin(writer, output, fd, &options, error);
+	if (err)
+		goto out;
+	err = kymo_past_read(&past, fd, false, error);
+	if (err) {
+		kymo_trace_writer_abandon(writer, true);
+		goto out;
+	}
+	/* A failure leaves the writer full, which finish() reports. */
+	if (!kymo_past_copy(fd, writer))
+		writer->run_position = past.run_position;
+	err = finish(writer, output, error);
+out:
+	if (fd >= 0)
+		close(fd);
+	kymo_past_free(&past);
+	free(writer);
+	return err;
+}
+
+/* Everything that the session still holds.  True if none of its processes can add to it. */
+static bool take_session(struct kymo_reader *reader)
+{
+	bool is_over = true;
+
+	kymo_images_discover(reader);
+	kymo_images_end_execed(reader);
+	for (struct kymo_image *image = reader->images, *next; image; image = next) {
+		Kymo__ProcessEnd__How how = KYMO__PROCESS_END__HOW__ENDED;
+
+		next = image->next;
+		if (!image->is_ready)
+			continue;
+		if (kymo_load_acquire_u32(&image->meta.page->state) == KYMO_PROCESS_STOPPED)
+			how = KYMO__PROCESS_END__HOW__STOPPED;
+		else if (image->is_foreign)
+			how = KYMO__PROCESS_END__HOW__UNKNOWN;
+		else if (!kymo_life_is_over(&image->life))
+			how = KYMO__PROCESS_END__HOW__ALIVE;
+		if (how == KYMO__PROCESS_END__HOW__ALIVE || how == KYMO__PROCESS_END__HOW__UNKNOWN)
+			is_over = false;
+		kymo_image_end(reader, image, how, 0);
+	}
+	return is_over;
+}
+
+static int salvage(struct kymo_reader *reader, const char *session_dir, const char *output,
+		   const Kymo__Config *config, struct kymo_error *error)
+{
+	struct kymo_trace_options options = {0};
+	char incomplete[PATH_MAX];
+	uint32_t run_bytes = 0;
+	uint8_t *run = NULL;
+	bool is_over;
+	int fd, err;
+
+	snprintf(incomplete, sizeof incomplete, "%s.incomplete", config->output);
+	fd = open(incomplete, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	err = begin(&reader->writer, output, fd, &options, error);
+	if (err)
+		goto out;
+	if (fd >= 0) {
+		err = kymo_past_read(&reader->past, fd, false, error);
+		if (err) {
+			kymo_trace_writer_abandon(&reader->writer, true);
+			goto out;
+		}
+		/* A failure leaves the writer full, which finish() reports. */
+		if (!kymo_past_copy(fd, &reader->writer))
+			reader->writer.run_position = reader->past.run_position;
+		reader->images_seen = reader->past.process_count;
+	} else {
+		run = kymo_reader_read_run(reader, &run_bytes);
+		if (run)
+			kymo_run_define_session(&reader->writer, run, run_bytes);
+	}
+	kymo_run_define_clock(&reader->writer, reader->session.counter);
+	is_over = take_session(reader);
+	err = finish(&reader->writer, output, error);
+	if (!err && is_over) {
+		if (fd >= 0)
+			unlink(incomplete);
+		kymo_reader_remove_session(reader, session_dir);
+	}
+out:
+	if (fd >= 0)
+		close(fd);
+	free(run);
+	return err;
+}
+
+int kymo_salvage(const char *session_dir, const char *output, struct kymo_error *error)
+{
+	struct kymo_reader *reader = malloc(sizeof *reader);
+	Kymo__Config *config = NULL;
+	uint32_t pid;
+	int err;
+
+	if (!reader)
+		return kymo_fail(error, -ENOMEM, "no memory");
+	err = kymo_reader_open(reader, session_dir, KYMO_ACCESS_READ, error);
+	if (err)
+		goto out;
+	pid = kymo_load_relaxed_u32(&reader->session.page->reader_pid);
+	config = kymo__config__unpack(NULL, reader->session.config_bytes, reader->session.config);
+	if (kymo_load_acquire_u32(&reader->session.page->reader_state) == KYMO_READER_LIVE &&
+	    pid && kymo_life_runs((pid_t)pid))
+		err = kymo_fail(error, -EBUSY, "process %u still reads this session", pid);
+	else if (!config)
+		err = kymo_fail(error, -EBADMSG, "session: the configuration is damaged");
+	else
+		err = salvage(reader, session_dir, output ? output : config->output, config, error);
+	if (config)
+		kymo__config__free_unpacked(config, NULL);
+	kymo_reader_close(reader);
+out:
+	free(reader);
+	return err;
+}

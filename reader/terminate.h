@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+/* SIGTERM to the reader: a wish that is granted when no producer lives. */
+#ifndef KYMO_READER_TERMINATE_H
+#define KYMO_READER_TERMINATE_H
+
+#include <stdbool.h>
+
+bool kymo_terminate_wanted(void);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Write a trace file: header, frames, at the end index and trailer.
+ *
+ * The file is NAME.incomplete until it is closed.  Every frame goes out whole or not
+ * at all.  When the disk or the size limit is reached the writer is full: frames are
+ * refused from then on, but for last words, which a reserve was kept for.
+ */
+#ifndef KYMO_READER_TRACE_WRITER_H
+#define KYMO_READER_TRACE_WRITER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/error.h"
+#include "format/trace_file.h"
+#include "reader/take.h"
+
+#define KYMO_META_FRAME_BYTES (1U << 20)
+#define KYMO_RUN_BUFFER_BYTES (64U << 10)
+
+struct kymo_trace_writer {
+	int fd;
+	char output[PATH_MAX];
+	char incomplete[PATH_MAX];
+	bool may_replace; /* an existing output */
+	uint64_t max_bytes;
+	uint64_t size;      /* end of the last whole frame */
+	uint64_t allocated; /* the file system has promised space up to here */
+	uint64_t frames;
+	bool is_full;
+	char full_reason[128];
+	uint8_t *packed; /* room for one compressed frame */
+	/* definitions of the run itself, not yet written: see run_definitions.h */
+	uint64_t run_position;
+	uint32_t run_used;
+	uint8_t run_buffer[KYMO_RUN_BUFFER_BYTES];
+};
+
+struct kymo_trace_options {
+	bool may_replace;
+	uint64_t max_bytes; /* 0: no limit */
+	uint64_t created_unix_ns;
+	uint8_t session_id[16];
+};
+
+/* Begin OUTPUT.incomplete.  -EEXIST: it or, unless it may be replaced, @output is there. */
+KYMO_MUST_CHECK int kymo_trace_writer_create(struct kymo_trace_writer *writer, const char *output,
+					     const struct kymo_trace_options *options,
+					     struct kymo_error *error);
+
+/* Go on with OUTPUT.incomplete after its first @size bytes, which hold @frames frames. */
+KYMO_MUST_CHECK int kymo_trace_writer_resume(struct kymo_trace_writer *writer, const char *output,
+					     const struct kymo_trace_options *options,
+					     uint64_t size, uint64_t frames,
+					     struct kymo_error *error);
+
+/* All return 0 or, when the writer is or becomes full, -ENOSPC. */
+int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
+				const struct kymo_chunk *chunk, uint64_t close_clock,
+				uint16_t flags);
+int kymo_trace_writer_put_meta(struct kymo_trace_writer *writer, uint32_t process,
+			       uint64_t position, const uint8_t *bytes, uint32_t length,
+			       bool is_last_word);
+/* A frame of another trace, with its stored payload as it is. */
+int kymo_trace_writer_copy(struct kymo_trace_writer *writer, const struct kymo_frame_header *header,
+			   const uint8_t *stored);
+
+/* Index, trailer, rename.  On failure OUTPUT.incomplete stays, valid up to its last frame. */
+KYMO_MUST_CHECK int kymo_trace_writer_close(struct kymo_trace_writer *writer,
+					    struct kymo_error *error);
+
+/* Give up without renaming; @remove: and delete the file. */
+void kymo_trace_writer_abandon(struct kymo_trace_writer *writer, bool remove);
+
+#endif
