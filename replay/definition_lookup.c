@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Finding what was loaded: the reading half of definitions.h. */
+#include <stdlib.h>
+
+#include "replay/definitions.h"
+#include "replay/line_table.h"
+
+/* The first definition of @id before stream position @limit. */
+static void *table_find(const struct kymo_table *table, uint64_t id, uint64_t limit)
+{
+	size_t low = 0, high = table->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (table->items[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == table->count || table->items[low].id != id || table->items[low].position >= limit)
+		return NULL;
+	return table->items[low].value;
+}
+
+/*
+ * Find @id in the table that lies @member bytes into a process, or into one that it was
+ * forked from.
+ */
+static void *find_inherited(const struct kymo_traced_process *process, size_t member, uint64_t id,
+			    const struct kymo_traced_process **owner)
+{
+	uint64_t limit = UINT64_MAX;
+
+	for (; process; process = process->forked_from) {
+		const struct kymo_table *table =
+			(const void *)((const char *)process + member);
+		void *value = table_find(table, id, limit);
+
+		if (value) {
+			if (owner)
+				*owner = process;
+			return value;
+		}
+		if (process->definition)
+			limit = process->definition->forked_at;
+	}
+	return NULL;
+}
+
+const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *process, uint64_t id)
+{
+	const struct kymo_traced_process *owner = NULL;
+	struct kymo_code *code = find_inherited(
+		process, offsetof(struct kymo_traced_process, codes), id, &owner);
+
+	if (code && !code->content)
+		code->content = find_inherited(owner, offsetof(struct kymo_traced_process, contents),
+					       code->content_id, NULL);
+	return code && code->content ? code : NULL;
+}
+
+const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id)
+{
+	return find_inherited(process, offsetof(struct kymo_traced_process, names), id, NULL);
+}
+
+const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id)
+{
+	return find_inherited(process, offsetof(struct kymo_traced_process, texts), id, NULL);
+}
+
+int32_t kymo_code_line(const struct kymo_code *code, uint64_t offset)
+{
+	struct kymo_content *content = code->content;
+
+	if (!content->lines) {
+		size_t units = kymo_line_table_decode(content->line_table, content->line_table_bytes,
+						      content->first_line, NULL, 0);
+		int32_t *lines = calloc(units + 1, sizeof *lines);
+
+		if (!lines)
+			return KYMO_LINE_NONE;
+		content->units = kymo_line_table_decode(content->line_table,
+							content->line_table_bytes,
+							content->first_line, lines, units);
+		content->lines = lines;
+	}
+	return offset < content->units ? content->lines[offset] : KYMO_LINE_NONE;
+}
+
+struct kymo_traced_process *kymo_traced_find(const struct kymo_definitions *definitions,
+					     uint32_t number)
+{
+	size_t low = 0, high = definitions->process_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (definitions->processes[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == definitions->process_count || definitions->processes[low].number != number)
+		return NULL;
+	return &definitions->processes[low];
+}
+
+struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *process,
+					      uint32_t number)
+{
+	/* Threads are numbered from 1 in the order of their definitions: nearly always at home. */
+	if (number && number <= process->thread_count && process->threads[number - 1].number == number)
+		return &process->threads[number - 1];
+	for (size_t i = 0; i < process->thread_count; i++)
+		if (process->threads[i].number == number)
+			return &process->threads[i];
+	return NULL;
+}

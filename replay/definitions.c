@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/definitions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/varint.h"
+
+#define MAX_MESSAGE_BYTES KYMO_MAX_RAW_BYTES
+
+/* One definitions stream while it is read: frames put together, cut into messages. */
+struct stream {
+	struct kymo_definitions *definitions;
+	uint32_t process; /* index in definitions->processes; of the run: unused */
+	bool is_run;
+	uint64_t position; /* of bytes[0] */
+	uint8_t *bytes;
+	size_t length, capacity;
+};
+
+static int table_add(struct kymo_table *table, uint64_t id, uint64_t position, void *value)
+{
+	if (kymo_grow(&table->items, &table->capacity, table->count + 1, sizeof *table->items))
+		return -ENOMEM;
+	table->items[table->count++] = (struct kymo_definition){id, position, value};
+	return 0;
+}
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct kymo_definition *a = left, *b = right;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return a->position < b->position ? -1 : a->position > b->position;
+}
+
+static void table_sort(struct kymo_table *table)
+{
+	bool is_sorted = true;
+
+	for (size_t i = 1; i < table->count && is_sorted; i++)
+		is_sorted = compare_items(&table->items[i - 1], &table->items[i]) <= 0;
+	if (!is_sorted)
+		qsort(table->items, table->count, sizeof *table->items, compare_items);
+}
+
+static void table_release(struct kymo_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free(table->items[i].value);
+	free(table->items);
+}
+
+static struct kymo_traced_thread *make_thread(struct kymo_traced_process *process, uint32_t number)
+{
+	struct kymo_traced_thread *thread = kymo_traced_thread(process, number);
+
+	if (thread)
+		return thread;
+	if (kymo_grow(&process->threads, &process->thread_capacity, process->thread_count + 1,
+		      sizeof *process->threads))
+		return NULL;
+	thread = &process->threads[process->thread_count++];
+	*thread = (struct kymo_traced_thread){.number = number};
+	return thread;
+}
+
+static int define_thread(struct kymo_traced_process *process, const Kymo__Thread *message)
+{
+	struct kymo_traced_thread *thread = make_thread(process, message->thread);
+
+	if (!thread)
+		return -ENOMEM;
+	if (message->native_id)
+		thread->native_id = message->native_id;
+	if (message->ident)
+		thread->ident = message->ident;
+	if (message->name[0]) {
+		free(thread->name);
+		thread->name = strdup(message->name);
+		if (!thread->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int end_thread(struct kymo_traced_process *process, const Kymo__ThreadEnd *message)
+{
+	struct kymo_traced_thread *thread = make_thread(process, message->thread);
+
+	if (!thread)
+		return -ENOMEM;
+	thread->has_ended = true;
+	thread->last_ordinal = message->last_ordinal;
+	thread->lost = message->lost;
+	thread->lost_reasons = message->lost_reasons;
+	return 0;
+}
+
+/* One allocation holds the strings and the line table, too. */
+static int define_content(struct kymo_traced_process *process, const Kymo__Content *message,
+			  uint64_t position)
+{
+	size_t file_bytes = strlen(message->file) + 1;
+	const char *function = message->qualname[0] ? message->qualname : message->name;
+	size_t function_bytes = strlen(function) + 1;
+	struct kymo_content *content = malloc(sizeof *content + file_bytes + function_bytes +
+					      message->line_table.len);
+	char *file;
+	uint8_t *line_table;
+
+	if (!content)
+		return -ENOMEM;
+	file = (char *)(content + 1);
+	line_table = (uint8_t *)file + file_bytes + function_bytes;
+	memcpy(file, message->file, file_bytes);
+	memcpy(file + file_bytes, function, function_bytes);
+	if (message->line_table.len)
+		memcpy(line_table, message->line_table.data, message->line_table.len);
+	*content = (struct kymo_content){
+		.file = file,
+		.function = file + file_bytes,
+		.first_line = message->first_line,
+		.line_table = line_table,
+		.line_table_bytes = (uint32_t)message->line_table.len,
+	};
+	return table_add(&process->contents, message->id, position, content);
+}
+
+static int define_code(struct kymo_traced_process *process, const Kymo__Code *message,
+		       uint64_t position)
+{
+	struct kymo_code *code = malloc(sizeof *code);
+
+	if (!code)
+		return -ENOMEM;
+	*code = (struct kymo_code){
+		.id = message->id,
+		.content_id = message->content,
+		.entry_offset = message->entry_offset,
+	};
+	return table_add(&process->codes, message->id, position, code);
+}
+
+static int define_string(struct kymo_table *table, uint64_t id, const char *text, uint64_t position)
+{
+	char *copy = strdup(text);
+
+	return copy ? table_add(table, id, position, copy) : -ENOMEM;
+}
+
+static int keep(struct kymo_definitions *definitions, Kymo__Definition **message)
+{
+	if (kymo_grow(&definitions->kept, &definitions->kept_capacity, definitions->kept_count + 1,
+		      sizeof(Kymo__Definition *)))
+		return -ENOMEM;
+	definitions->kept[definitions->kept_count++] = *message;
+	*message = NULL;
+	return 0;
+}
+
+static int define_for_process(struct stream *stream, Kymo__Definition **owned, uint64_t position)
+{
+	struct kymo_definitions *definitions = stream->definitions;
+	struct kymo_traced_process *process = &definitions->processes[stream->process];
+	const Kymo__Definition *message = *owned;
+
+	switch (message->kind_case) {
+	case KYMO__DEFINITION__KIND_PROCESS:
+		if (process->definition)
+			return 0;
+		process->definition = message->process;
+		process->pid = message->process->pid;
+		process->folder = message->process->folder;
+		return keep(definitions, owned);
+	case KYMO__DEFINITION__KIND_THREAD:
+		return define_thread(process, message->thread);
+	case KYMO__DEFINITION__KIND_THREAD_END:
+		return end_thread(process, message->thread_end);
+	case KYMO__DEFINITION__KIND_CONTENT:
+		return define_content(process, message->content, position);
+	case KYMO__DEFINITION__KIND_CODE:
+		return define_code(process, message->code, position);
+	case KYMO__DEFINITION__KIND_NAME:
+		return define_string(&process->names, message->name->id, message->name->name,
+				     position);
+	case KYMO__DEFINITION__KIND_TEXT:
+		return define_string(&process->texts, message->text->id, message->text->text,
+				     position);
+	default: /* modules and sources are read again by whoever needs them */
+		return 0;
+	}
+}
+
+static int define_for_run(struct kymo_definitions *definitions, Kymo__Definition **owned)
+{
+	const Kymo__Definition *message = *owned;
+
+	switch (message->kind_case) {
+	case KYMO__DEFINITION__KIND_SESSION:
+		definitions->session = message->session;
+		break;
+	case KYMO__DEFINITION__KIND_ENDING:
+		definitions->ending = message->ending;
+		break;
+	case KYMO__DEFINITION__KIND_CLOCK:
+		if (kymo_grow(&definitions->clocks, &definitions->clock_capacity,
+			      definitions->clock_count + 1, sizeof(Kymo__Clock *)))
+			return -ENOMEM;
+		definitions->clocks[definitions->clock_count++] = message->clock;
+		break;
+	default:
+		break;
+	}
+	return keep(definitions, owned);
+}
+
+static int define(struct stream *stream, const uint8_t *bytes, size_t length, uint64_t position)
+{
+	struct kymo_definitions *definitions = stream->definitions;
+	Kymo__Definition *message = kymo__definition__unpack(NULL, length, bytes);
+	int result;
+
+	definitions->messages++;
+	if (!message || message->kind_case == KYMO__DEFINITION__KIND__NOT_SET) {
+		definitions->damaged += !message; /* else: a kind that a newer kymo has */
+		kymo__definition__free_unpacked(message, NULL);
+		return 0;
+	}
+	if (stream->is_run)
+		result = define_for_run(definitions, &message);
+	else
+		result = define_for_process(stream, &message, position);
+	kymo__definition__free_unpacked(message, NULL);
+	return result;
+}
+
+/* Take the complete messages off the front of @stream. */
+static int cut_messages(struct stream *stream)
+{
+	size_t at = 0;
+
+	while (at < stream->length) {
+		uint64_t length;
+		size_t head = kymo_varint_get(stream->bytes + at, stream->length - at, &length);
+		int result;
+
+		if (!head && stream->length - at < KYMO_VARINT_MAX_BYTES)
+			break;
+		if (!head || length > MAX_MESSAGE_BYTES) {
+			/* Where the next message begins cannot be known before the next frame. */
+			stream->definitions->damaged++;
+			stream->length = 0;
+			return 0;
+		}
+		if (length > stream->length - at - head)
+			break;
+		result = define(stream, stream->bytes + at + head, (size_t)length,
+				stream->position + at);
+		if (result)
+			return result;
+		at += head + (size_t)length;
+	}
+	if (at)
+		memmove(stream->bytes, stream->bytes + at, stream->length - at);
+	stream->position += at;
+	stream->length -= at;
+	return 0;
+}
+
+static int feed(struct stream *stream, uint64_t position, const uint8_t *bytes, size_t length)
+{
+	uint64_t next = stream->position + stream->length;
+
+	if (position < next) { /* a part that an earlier frame had */
+		if (next - position >= length)
+			return 0;
+		bytes += next - position;
+		length -= (size_t)(next - position);
+	} else if (position > next) { /* frames begin at messages, so only what was cut is lost */
+		stream->definitions->damaged++;
+		stream->position = position;
+		stream->length = 0;
+	}
+	stream->definitions->bytes += length;
+	if (kymo_grow(&stream->bytes, &stream->capacity, stream->length + length, 1))
+		return -ENOMEM;
+	memcpy(stream->bytes + stream->length, bytes, length);
+	stream->length += length;
+	return cut_messages(stream);
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct kymo_index_entry *a = *(struct kymo_index_entry *const *)left;
+	const struct kymo_index_entry *b = *(struct kymo_index_entry *const *)right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->seq != b->seq)
+		return a->seq < b->seq ? -1 : 1;
+	return a->file_offset < b->file_offset ? -1 : a->file_offset > b->file_offset;
+}
+
+static int begin_stream(struct stream *stream, uint32_t process)
+{
+	struct kymo_definitions *definitions = stream->definitions;
+
+	stream->is_run = process == 0;
+	stream->position = stream->length = 0;
+	if (stream->is_run)
+		return 0;
+	if (kymo_grow(&definitions->processes, &definitions->process_capacity,
+		      definitions->process_count + 1, sizeof *definitions->processes))
+		return -ENOMEM;
+	stream->process = (uint32_t)definitions->process_count;
+	definitions->processes[definitions->process_count++] =
+		(struct kymo_traced_process){.number = process, .folder = ""};
+	return 0;
+}
+
+/* Read every META frame; a process without one is made, too, when it has chunks. */
+static int load_streams(struct kymo_definitions *definitions, struct kymo_trace *trace,
+			struct kymo_index_entry **entries, struct kymo_error *error)
+{
+	struct stream stream = {.definitions = definitions, .is_run = true};
+	struct kymo_frame frame = {0};
+	uint32_t process = 0;
+	int result = 0;
+
+	for (size_t i = 0; i < trace->frame_count && !result; i++) {
+		const struct kymo_index_entry *entry = entries[i];
+
+		if (entry->process != process) {
+			process = entry->process;
+			result = begin_stream(&stream, process);
+			if (result)
+				break;
+		}
+		if (entry->kind != KYMO_FRAME_META)
+			continue;
+		result = kymo_trace_read(trace, entry, &frame, error);
+		if (!result)
+			result = feed(&stream, entry->seq, frame.payload, frame.header.raw_bytes);
+		else if (result == -EBADMSG)
+			result = 0; /* noted; what it defined is missing, the next frame says so */
+	}
+	free(stream.bytes);
+	kymo_frame_release(&frame);
+	return result;
+}
+
+static int compare_clocks(const void *left, const void *right)
+{
+	const Kymo__Clock *a = *(Kymo__Clock *const *)left, *b = *(Kymo__Clock *const *)right;
+
+	return a->counter < b->counter ? -1 : a->counter > b->counter;
+}
+
+/* What the reader says of processes: their folders and ends. */
+static int apply_run(struct kymo_definitions *definitions)
+{
+	for (size_t i = 0; i < definitions->kept_count; i++) {
+		const Kymo__Definition *message = definitions->kept[i];
+		struct kymo_traced_process *process;
+
+		if (message->kind_case == KYMO__DEFINITION__KIND_PROCESS_SEEN) {
+			process = kymo_traced_find(definitions, message->process_seen->process);
+			if (process && !process->folder[0])
+				process->folder = message->process_seen->folder;
+			if (process && !process->pid)
+				process->pid = (uint32_t)strtoul(process->folder, NULL, 10);
+		} else if (message->kind_case == KYMO__DEFINITION__KIND_PROCESS_END) {
+			process = kymo_traced_find(definitions, message->process_end->process);
+			if (!process)
+				continue;
+			process->end = message->process_end;
+			for (size_t t = 0; t < process->end->n_threads; t++)
+				if (end_thread(process, process->end->threads[t]))
+					return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Is @earlier the image that an exec in the same process replaced by @process? */
+static bool is_image_before(const struct kymo_traced_process *earlier,
+			    const struct kymo_traced_process *process)
+{
+	const Kymo__Process *a = earlier->definition, *b = process->definition;
+
+	return a && a->pid == b->pid && a->start_ticks == b->start_ticks &&
+	       a->pid_namespace == b->pid_namespace && !b->forked_from[0];
+}
+
+static bool descends_from(const struct kymo_traced_process *process,
+			  const struct kymo_traced_process *ancestor)
+{
+	for (; process; process = process->parent)
+		if (process == ancestor)
+			return true;
+	return false;
+}
+
+/* Make @parent the parent, unless that would close a circle, which no true trace has. */
+static bool link_parent(struct kymo_traced_process *process, struct kymo_traced_process *parent,
+			enum kymo_origin origin)
+{
+	if (descends_from(parent, process))
+		return false;
+	process->parent = parent;
+	process->origin = origin;
+	if (origin == KYMO_ORIGIN_FORK)
+		process->forked_from = parent;
+	return true;
+}
+
+/* The reader may have found, and numbered, a child before its parent. */
+static void link_process(struct kymo_definitions *definitions, struct kymo_traced_process *process)
+{
+	struct kymo_traced_process *first = definitions->processes;
+	struct kymo_traced_process *end = first + definitions->process_count, *other;
+	const Kymo__Process *definition = process->definition;
+
+	if (!definition)
+		return;
+	for (other = first; other < end && definition->forked_from[0]; other++)
+		if (!strcmp(other->folder, definition->forked_from) &&
+		    link_parent(process, other, KYMO_ORIGIN_FORK))
+			return;
+	for (other = process; other-- > first;)
+		if (is_image_before(other, process) &&
+		    link_parent(process, other, KYMO_ORIGIN_EXEC))
+			return;
+	for (other = end; other-- > first;)
+		if (other->pid == definition->parent_pid &&
+		    link_parent(process, other, KYMO_ORIGIN_SPAWN))
+			return;
+}
+
+int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trace *trace,
+			  struct kymo_error *error)
+{
+	struct kymo_index_entry **entries = calloc(trace->frame_count + 1, sizeof *entries);
+	int result = entries ? 0 : -ENOMEM;
+
+	*definitions = (struct kymo_definitions){0};
+	for (size_t i = 0; i < trace->frame_count && !result; i++)
+		entries[i] = &trace->frames[i];
+	if (!result) {
+		qsort(entries, trace->frame_count, sizeof(struct kymo_index_entry *),
+		      compare_entries);
+		result = load_streams(definitions, trace, entries, error);
+	}
+	free(entries);
+	if (!result)
+		result = apply_run(definitions);
+	if (result == -ENOMEM)
+		kymo_fail(error, result, "out of memory");
+	if (result) {
+		kymo_definitions_release(definitions);
+		return result;
+	}
+	qsort(definitions->clocks, definitions->clock_count, sizeof(Kymo__Clock *), compare_clocks);
+	for (size_t i = 0; i < definitions->process_count; i++) {
+		struct kymo_traced_process *process = &definitions->processes[i];
+
+		table_sort(&process->codes);
+		table_sort(&process->contents);
+		table_sort(&process->names);
+		table_sort(&process->texts);
+		link_process(definitions, process);
+	}
+	return 0;
+}
+
+void kymo_definitions_release(struct kymo_definitions *definitions)
+{
+	for (size_t i = 0; i < definitions->process_count; i++) {
+		struct kymo_traced_process *process = &definitions->processes[i];
+
+		for (size_t c = 0; c < process->contents.count; c++)
+			free(((struct kymo_content *)process->contents.items[c].value)->lines);
+		table_release(&process->codes);
+		table_release(&process->contents);
+		table_release(&process->names);
+		table_release(&process->texts);
+		for (size_t t = 0; t < process->thread_count; t++)
+			free(process->threads[t].name);
+		free(process->threads);
+	}
+	for (size_t i = 0; i < definitions->kept_count; i++)
+		kymo__definition__free_unpacked(definitions->kept[i], NULL);
+	free(definitions->kept);
+	free(definitions->clocks);
+	free(definitions->processes);
+	*definitions = (struct kymo_definitions){0};
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Everything about a run that is not an event: processes, threads, code, names.
+ *
+ * Of code objects only what naming an event needs is kept in memory.  A process that was
+ * forked finds what its parent had defined up to the fork; its own definitions come first.
+ */
+#ifndef KYMO_REPLAY_DEFINITIONS_H
+#define KYMO_REPLAY_DEFINITIONS_H
+
+#include "format/metadata.pb-c.h"
+#include "replay/trace.h"
+
+/* What equal code objects share. */
+struct kymo_content {
+	const char *file;
+	const char *function; /* qualified name */
+	uint32_t first_line;
+	uint32_t line_table_bytes;
+	const uint8_t *line_table;
+	int32_t *lines; /* of each code unit; decoded at first use */
+	size_t units;
+	uint64_t events; /* for who counts them: see summary.h */
+};
+
+struct kymo_code {
+	uint64_t id;
+	uint64_t content_id;
+	uint32_t entry_offset;	      /* code units */
+	struct kymo_content *content; /* NULL: not looked up yet, or not defined */
+};
+
+struct kymo_traced_thread {
+	uint32_t number;
+	uint32_t lost_reasons;
+	uint64_t native_id;
+	uint64_t ident;
+	char *name; /* NULL: not known */
+	bool has_ended; /* the next fields are known; a thread that a killed process had, too */
+	uint64_t last_ordinal;
+	uint64_t lost; /* after its last chunk */
+};
+
+/* Definitions of one kind, found by id. */
+struct kymo_table {
+	struct kymo_definition {
+		uint64_t id;
+		uint64_t position; /* of its message in the stream */
+		void *value;
+	} *items;
+	size_t count, capacity;
+};
+
+/* How a process came to be. */
+enum kymo_origin {
+	KYMO_ORIGIN_ROOT = 0, /* no recorded parent is known */
+	KYMO_ORIGIN_FORK = 1,
+	KYMO_ORIGIN_EXEC = 2, /* another image in the same process; @parent is the one before */
+	KYMO_ORIGIN_SPAWN = 3, /* started by @parent, with an exec in between */
+};
+
+struct kymo_traced_process {
+	uint32_t number; /* in this trace, from 1 */
+	uint32_t pid;
+	const char *folder; /* "" where it is not known */
+	const Kymo__Process *definition; /* NULL: lost */
+	const Kymo__ProcessEnd *end;	 /* NULL: the trace ends before */
+	enum kymo_origin origin;
+	struct kymo_traced_process *parent;
+	struct kymo_traced_process *forked_from; /* whose ids are inherited */
+	struct kymo_table codes, contents, names, texts;
+	struct kymo_traced_thread *threads;
+	size_t thread_count, thread_capacity;
+};
+
+struct kymo_definitions {
+	const Kymo__Session *session; /* NULL: lost */
+	const Kymo__Ending *ending;   /* NULL: the writer was killed */
+	struct kymo_traced_process *processes; /* by number */
+	size_t process_count, process_capacity;
+	Kymo__Clock **clocks; /* by counter */
+	size_t clock_count, clock_capacity;
+	/* every message of the run itself, in order; those kept of processes, too */
+	Kymo__Definition **kept;
+	size_t kept_count, kept_capacity;
+	uint64_t messages;
+	uint64_t bytes;
+	uint64_t damaged; /* messages that could not be understood, and frames that are gone */
+};
+
+KYMO_MUST_CHECK
+int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trace *trace,
+			  struct kymo_error *error);
+void kymo_definitions_release(struct kymo_definitions *definitions);
+
+struct kymo_traced_process *kymo_traced_find(const struct kymo_definitions *definitions,
+					     uint32_t number);
+struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *process,
+					      uint32_t number);
+
+/* What @process calls by @id; NULL where it is not defined. */
+const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *process, uint64_t id);
+const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id);
+const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id);
+
+/* The line of the instruction at code unit @offset, or KYMO_LINE_NONE. */
+int32_t kymo_code_line(const struct kymo_code *code, uint64_t offset);
+
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a whole trace, or one thread of it, amounts to; every event is decoded for it. */
+#ifndef KYMO_REPLAY_SUMMARY_H
+#define KYMO_REPLAY_SUMMARY_H
+
+#include "replay/thread_cursor.h"
+
+#define KYMO_LOSS_MASKS 128 /* every enum kymo_loss mask */
+
+struct kymo_summary {
+	uint64_t events; /* recorded */
+	uint64_t by_kind[KYMO_EVENT_KINDS];
+	uint64_t lost;
+	uint64_t lost_by_reasons[KYMO_LOSS_MASKS];
+	uint64_t undefined; /* events whose code or name is not defined */
+	uint64_t largest_t_err_ns;
+	double sum_t_err_ns;
+	int64_t last_ns;
+};
+
+/* Add what @stream holds to @summary, and each event to its code's kymo_content.events. */
+KYMO_MUST_CHECK
+int kymo_summary_add(struct kymo_summary *summary, struct kymo_timeline *timeline,
+		     const struct kymo_stream *stream, struct kymo_error *error);
+
+#endif

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/thread_cursor.h"
+
+#include <errno.h>
+
+void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
+		      const struct kymo_stream *stream)
+{
+	*cursor = (struct kymo_cursor){
+		.timeline = timeline,
+		.stream = stream,
+		.expected = 1,
+		.branches = KYMO_BRANCHES_NONE,
+		.chunk_end_ns = stream->start_ns,
+		.low_ns = stream->start_ns,
+		.high_ns = stream->start_ns,
+	};
+}
+
+void kymo_cursor_release(struct kymo_cursor *cursor)
+{
+	kymo_frame_release(&cursor->frame);
+}
+
+static const struct kymo_index_entry *entry_of(const struct kymo_cursor *cursor, size_t chunk)
+{
+	return cursor->timeline->chunks[cursor->stream->first_chunk + chunk];
+}
+
+void kymo_cursor_seek_chunk(struct kymo_cursor *cursor, size_t chunk)
+{
+	cursor->next_chunk = chunk;
+	cursor->expected = entry_of(cursor, chunk)->first_ordinal;
+}
+
+void kymo_cursor_seek_time(struct kymo_cursor *cursor, int64_t t_ns)
+{
+	size_t low = 0, high = cursor->stream->chunk_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct kymo_index_entry *entry = entry_of(cursor, middle);
+
+		if (kymo_clock_ns(&cursor->timeline->clock, entry->open_clock) <= t_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low > 1)
+		kymo_cursor_seek_chunk(cursor, low - 1);
+}
+
+/* Why events are missing that nobody counted as lost. */
+static uint32_t untold_reasons(const struct kymo_cursor *cursor)
+{
+	const struct kymo_timeline *timeline = cursor->timeline;
+	const Kymo__Session *session = timeline->definitions.session;
+	uint32_t reasons = 0;
+
+	if (session && session->config && session->config->policy == KYMO_POLICY_OVERWRITE)
+		reasons = KYMO_LOSS_OVERWRITTEN;
+	return !reasons || timeline->trace.damage_count ? reasons | KYMO_LOSS_DAMAGED : reasons;
+}
+
+/* The next event there is has ordinal @next; of those missing, @counted were counted as lost. */
+static void miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, uint32_t reasons)
+{
+	uint64_t missing = next > cursor->expected ? next - cursor->expected : 0;
+
+	if (counted > missing)
+		counted = missing;
+	cursor->gaps[0] = (struct kymo_gap){missing - counted, untold_reasons(cursor)};
+	cursor->gaps[1] = (struct kymo_gap){counted, reasons};
+}
+
+/* The counter at the next TIME record from @at on, or when the chunk was closed. */
+static uint64_t find_next_time(const struct kymo_cursor *cursor)
+{
+	const struct kymo_frame_header *header = &cursor->frame.header;
+	struct kymo_record record;
+
+	for (size_t at = cursor->at; kymo_record_decode(cursor->frame.payload + at,
+							header->raw_bytes - at, &record) ==
+				     KYMO_DECODE_OK;
+	     at += record.bytes)
+		if (record.kind == KYMO_TIME)
+			return cursor->clock + record.a;
+	return header->close_clock > cursor->clock ? header->close_clock : cursor->clock;
+}
+
+static void set_time(struct kymo_cursor *cursor, uint64_t counter)
+{
+	int64_t low;
+
+	cursor->clock = counter;
+	low = kymo_clock_ns(&cursor->timeline->clock, counter);
+	if (low > cursor->low_ns)
+		cursor->low_ns = low;
+	cursor->high_ns = kymo_clock_ns(&cursor->timeline->clock, find_next_time(cursor));
+	if (cursor->high_ns < cursor->low_ns)
+		cursor->high_ns = cursor->low_ns;
+}
+
+static void set_code(struct kymo_cursor *cursor, uint64_t id)
+{
+	if (id != cursor->code_id || !cursor->code)
+		cursor->code = kymo_traced_code(cursor->stream->process, id);
+	cursor->code_id = id;
+	cursor->line = cursor->code ? cursor->code->content->first_line : 0;
+	cursor->offset = 0;
+}
+
+/* Read the next chunk of the stream and set the registers for it.  1: there is one. */
+static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
+{
+	const struct kymo_frame_header *header = &cursor->frame.header;
+	int result;
+
+	do {
+		const struct kymo_index_entry *entry;
+
+		if (cursor->next_chunk == cursor->stream->chunk_count)
+			return 0;
+		entry = entry_of(cursor, cursor->next_chunk++);
+		if (entry->last_ordinal > cursor->known)
+			cursor->known = entry->last_ordinal;
+		result = kymo_trace_read(&cursor->timeline->trace, entry, &cursor->frame, error);
+	} while (result == -EBADMSG); /* noted as damage; the ordinals tell how much it held */
+	if (result)
+		return result;
+
+	cursor->chunk_end_ns = cursor->high_ns;
+	cursor->in_chunk = true;
+	cursor->has_taken_open_branches = false;
+	cursor->at = header->sync_bytes;
+	cursor->code_id = 0;
+	cursor->code = NULL;
+	cursor->line = cursor->offset = 0;
+	cursor->interpreter = header->interpreter;
+	cursor->switches = cursor->slice = header->switch_base;
+	cursor->skip = cursor->expected > header->first_ordinal
+			       ? cursor->expected - header->first_ordinal
+			       : 0;
+	miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
+	set_time(cursor, header->open_clock);
+	return 1;
+}
+
+/* After the last chunk: what the thread's end says it did beyond that. */
+static void miss_end(struct kymo_cursor *cursor)
+{
+	const struct kymo_traced_thread *thread = cursor->stream->thread;
+	uint64_t last = cursor->known, lost = 0;
+	uint32_t reasons = 0;
+
+	if (thread && thread->has_ended) {
+		last = thread->last_ordinal > last ? thread->last_ordinal : last;
+		lost = thread->lost;
+		reasons = thread->lost_reasons;
+	}
+	cursor->chunk_end_ns = cursor->low_ns = cursor->high_ns;
+	miss(cursor, last == UINT64_MAX ? last : last + 1, lost, reasons);
+}
+
+static void fill_event(const struct kymo_cursor *cursor, struct kymo_event *event, unsigned kind)
+{
+	*event = (struct kymo_event){
+		.stream = cursor->stream,
+		.kind = kind,
+		.interpreter = cursor->interpreter,
+		.n = cursor->expected,
+		.t_ns = cursor->low_ns + (cursor->high_ns - cursor->low_ns) / 2,
+		.t_err_ns = (uint64_t)(cursor->high_ns - cursor->low_ns + 1) / 2,
+		.code_id = cursor->code_id,
+		.code = cursor->code,
+		.line = cursor->line,
+		.slice = cursor->slice,
+	};
+}
+
+static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	for (size_t i = 0; i < 2; i++) {
+		struct kymo_gap *gap = &cursor->gaps[i];
+		int64_t width = cursor->low_ns - cursor->chunk_end_ns;
+
+		if (!gap->lost)
+			continue;
+		fill_event(cursor, event, KYMO_EVENT_GAP);
+		event->t_ns = cursor->chunk_end_ns + width / 2;
+		event->t_err_ns = (uint64_t)(width + 1) / 2;
+		event->code = NULL;
+		event->code_id = 0;
+		event->lost = gap->lost;
+		event->lost_reasons = gap->reasons;
+		event->slice = 0;
+		cursor->expected += gap->lost;
+		gap->lost = 0;
+		return true;
+	}
+	return false;
+}
+
+/* Count an event, unless an earlier chunk had it. */
+static bool count(struct kymo_cursor *cursor)
+{
+	if (cursor->skip) {
+		cursor->skip--;
+		return false;
+	}
+	cursor->expected++;
+	return true;
+}
+
+/* The oldest branch is the highest bit below the stop bit. */
+static bool take_branch(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	while (cursor->branches != KYMO_BRANCHES_NONE) {
+		unsigned top = 31U - (unsigned)__builtin_clz(cursor->branches);
+		bool is_taken = cursor->branches >> (top - 1) & 1;
+
+		cursor->branches = (cursor->branches & ((1U << (top - 1)) - 1)) | 1U << (top - 1);
+		fill_event(cursor, event, KYMO_EVENT_BRANCH_BIT);
+		event->is_taken = is_taken;
+		if (count(cursor))
+			return true;
+	}
+	return false;
+}
+
+static void take_special(struct kymo_cursor *cursor, const struct kymo_record *record,
+			 struct kymo_event *event)
+{
+	if (record->special == KYMO_TAG_BITS) {
+		cursor->branches = (uint32_t)record->a;
+	} else if (record->extended == KYMO_EXTENDED_INTERPRETER) {
+		/* Another GIL: its ordinals have nothing to do with the last one's. */
+		cursor->interpreter = (uint32_t)record->a;
+		cursor->switches = cursor->slice = 0;
+	} else {
+		fill_event(cursor, event, KYMO_EVENT_MARK);
+		event->text = kymo_traced_text(cursor->stream->process, record->a);
+	}
+}
+
+/* Move the registers by @record and, where it is an event, fill @event: its kind is not 0 then. */
+static void take_record(struct kymo_cursor *cursor, const struct kymo_record *record,
+			struct kymo_event *event)
+{
+	uint64_t offset = record->a;
+
+	event->kind = KYMO_KIND_SPECIAL;
+	switch (record->kind) {
+	case KYMO_KIND_SPECIAL:
+		take_special(cursor, record, event);
+		return;
+	case KYMO_CODE:
+		set_code(cursor, record->a);
+		return;
+	case KYMO_TIME:
+		set_time(cursor, cursor->clock + record->a);
+		return;
+	case KYMO_SWITCH:
+		cursor->switches += record->a;
+		cursor->slice = cursor->switches;
+		return;
+	case KYMO_PY_START:
+		set_code(cursor, record->a);
+		offset = cursor->code ? cursor->code->entry_offset : 0;
+		break;
+	case KYMO_LINE:
+		cursor->line = record->is_delta ? cursor->line + record->a : record->a;
+		break;
+	case KYMO_INSTRUCTION:
+		cursor->offset = record->is_delta ? cursor->offset + record->a : record->a;
+		offset = cursor->offset;
+		break;
+	default:
+		break;
+	}
+	fill_event(cursor, event, record->kind);
+	event->offset = offset;
+	if (kymo_event_has_dest(event))
+		event->dest = record->b;
+	else if (kymo_event_name_role(event))
+		event->name = kymo_traced_name(cursor->stream->process, record->b);
+}
+
+static int note_damage(struct kymo_cursor *cursor, const char *what)
+{
+	return kymo_trace_note_damage(&cursor->timeline->trace,
+				      entry_of(cursor, cursor->next_chunk - 1)->file_offset,
+				      sizeof cursor->frame.header + cursor->frame.header.stored_bytes,
+				      what);
+}
+
+/* The next event of the open chunk: 1; 0: it has no more. */
+static int decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	const struct kymo_frame_header *header = &cursor->frame.header;
+	struct kymo_record record;
+
+	for (;;) {
+		enum kymo_decode state;
+
+		if (take_branch(cursor, event))
+			return 1;
+		state = kymo_record_decode(cursor->frame.payload + cursor->at,
+					   header->raw_bytes - cursor->at, &record);
+		if (state == KYMO_DECODE_OK) {
+			cursor->at += record.bytes;
+			take_record(cursor, &record, event);
+			if (event->kind != KYMO_KIND_SPECIAL && count(cursor))
+				return 1;
+		} else if (state == KYMO_DECODE_END && !cursor->has_taken_open_branches) {
+			cursor->has_taken_open_branches = true;
+			cursor->branches = header->branches;
+		} else {
+			cursor->in_chunk = false;
+			cursor->low_ns = cursor->high_ns;
+			if (state != KYMO_DECODE_END)
+				return note_damage(cursor, "a record that no recorder writes");
+			if (header->last_ordinal && header->last_ordinal + 1 != cursor->expected &&
+			    header->last_ordinal + 1 >= header->first_ordinal)
+				return note_damage(cursor, "its ordinals do not fit its records");
+			return 0;
+		}
+	}
+}
+
+int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
+		     struct kymo_error *error)
+{
+	for (;;) {
+		int result = 0;
+
+		if (take_gap(cursor, event))
+			return 1;
+		if (cursor->in_chunk)
+			result = decode_chunk(cursor, event);
+		if (result < 0)
+			return kymo_fail(error, result, "out of memory");
+		if (result)
+			return 1;
+		result = open_chunk(cursor, error);
+		if (result < 0)
+			return result;
+		if (result)
+			continue;
+		miss_end(cursor);
+		return take_gap(cursor, event);
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Walking the events of one thread, in recorded order, what is missing included. */
+#ifndef KYMO_REPLAY_THREAD_CURSOR_H
+#define KYMO_REPLAY_THREAD_CURSOR_H
+
+#include "replay/timeline.h"
+
+struct kymo_gap {
+	uint64_t lost;
+	uint32_t reasons;
+};
+
+struct kymo_cursor {
+	struct kymo_timeline *timeline;
+	const struct kymo_stream *stream;
+	size_t next_chunk; /* of the stream */
+	uint64_t expected; /* ordinal of the next event */
+	uint64_t known;	   /* highest ordinal that any chunk's index entry names */
+	uint64_t skip;	   /* events of this chunk that an earlier one had */
+	struct kymo_gap gaps[2];
+	int64_t chunk_end_ns; /* when the chunk before was closed */
+	/* the chunk that is being decoded */
+	struct kymo_frame frame;
+	bool in_chunk;
+	bool has_taken_open_branches;
+	size_t at;
+	uint32_t branches; /* word whose bits are still to come; 1: none */
+	/* registers of the decoder, as format/record.h has them */
+	uint64_t code_id;
+	const struct kymo_code *code;
+	uint64_t line, offset, clock;
+	uint64_t slice; /* 0: not known */
+	uint64_t switches;
+	uint32_t interpreter;
+	/* the events from here to the next TIME lie between these */
+	int64_t low_ns, high_ns;
+};
+
+void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
+		      const struct kymo_stream *stream);
+void kymo_cursor_release(struct kymo_cursor *cursor);
+
+/* The next event.  Returns 1; 0 at the end; a negative errno when memory or the disk fails. */
+KYMO_MUST_CHECK
+int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
+		     struct kymo_error *error);
+
+/*
+ * Go to @chunk of the stream, in a fresh cursor.  What comes before it is passed over:
+ * it is no gap.
+ */
+void kymo_cursor_seek_chunk(struct kymo_cursor *cursor, size_t chunk);
+/* The same, to the last chunk that was opened at @t_ns or before. */
+void kymo_cursor_seek_time(struct kymo_cursor *cursor, int64_t t_ns);
+
+#endif

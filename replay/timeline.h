@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A trace as events: the streams of its threads, and the file and definitions behind them.
+ *
+ * thread_cursor.h walks one stream, merge.h all of them in one order.
+ */
+#ifndef KYMO_REPLAY_TIMELINE_H
+#define KYMO_REPLAY_TIMELINE_H
+
+#include "format/record.h"
+#include "replay/clock.h"
+#include "replay/definitions.h"
+#include "replay/trace.h"
+
+/* The kinds of enum kymo_kind, and: */
+enum kymo_event_kind {
+	KYMO_EVENT_BRANCH_BIT = KYMO_KINDS, /* a branch that was recorded as one bit */
+	KYMO_EVENT_MARK,
+	KYMO_EVENT_GAP,
+};
+#define KYMO_EVENT_KINDS (KYMO_EVENT_GAP + 1)
+
+/* What one thread recorded. */
+struct kymo_stream {
+	struct kymo_traced_process *process;
+	const struct kymo_traced_thread *thread; /* NULL: its definition is lost */
+	uint32_t number;			 /* of the thread in its process */
+	size_t first_chunk;			 /* in kymo_timeline.chunks */
+	size_t chunk_count;
+	int64_t start_ns;
+};
+
+struct kymo_timeline {
+	struct kymo_trace trace;
+	struct kymo_definitions definitions;
+	struct kymo_clock_line clock;
+	const struct kymo_index_entry **chunks; /* by process, thread, ordinal; each chunk once */
+	size_t chunk_count;
+	struct kymo_stream *streams; /* by process, thread */
+	size_t stream_count, stream_capacity;
+};
+
+struct kymo_event {
+	const struct kymo_stream *stream;
+	unsigned kind; /* enum kymo_kind or enum kymo_event_kind */
+	uint32_t interpreter;
+	uint64_t n; /* of a gap: of the first event that is missing */
+	int64_t t_ns; /* since the run began; it happened at most t_err_ns before or after */
+	uint64_t t_err_ns;
+	uint64_t code_id;	      /* 0: none, or not known */
+	const struct kymo_code *code; /* NULL: not defined */
+	uint64_t line;		      /* of LINE; kymo_event_line() is for all */
+	uint64_t offset;	      /* code units; not of LINE, BRANCH_BIT, MARK and GAP */
+	uint64_t dest;		      /* code units; of jumps and branches */
+	const char *name;	      /* callable or exception type; NULL: none, or not defined */
+	const char *text;	      /* of MARK; NULL: not defined */
+	bool is_taken;		      /* of BRANCH_BIT */
+	uint64_t lost;		      /* of GAP, and why: enum kymo_loss mask */
+	uint32_t lost_reasons;
+	uint64_t slice; /* number of the GIL's turn, by SWITCH records; 0: not known */
+};
+
+KYMO_MUST_CHECK
+int kymo_timeline_open(struct kymo_timeline *timeline, const char *path, unsigned flags,
+		       struct kymo_error *error);
+void kymo_timeline_close(struct kymo_timeline *timeline);
+
+/* "PY_START", "BRANCH", "MARK", "GAP", … */
+const char *kymo_event_kind_name(unsigned kind);
+bool kymo_event_has_offset(const struct kymo_event *event);
+bool kymo_event_has_dest(const struct kymo_event *event);
+/* "callable" or "exception": what the name of such an event names; NULL: it has none. */
+const char *kymo_event_name_role(const struct kymo_event *event);
+/* The line that the event belongs to, or KYMO_LINE_NONE. */
+int64_t kymo_event_line(const struct kymo_event *event);
+
+/* The causes in an enum kymo_loss mask, e.g. "full,stalled". */
+#define KYMO_LOSS_TEXT_BYTES 80
+const char *kymo_loss_text(uint32_t reasons, char text[KYMO_LOSS_TEXT_BYTES]);
+
+#endif

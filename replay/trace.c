@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <lz4.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int kymo_grow(void *items, size_t *capacity, size_t wanted, size_t size)
+{
+	size_t grown = *capacity + *capacity / 2 + 16;
+	void *old, *new;
+
+	if (wanted <= *capacity)
+		return 0;
+	if (grown < wanted)
+		grown = wanted;
+	memcpy(&old, items, sizeof old);
+	new = reallocarray(old, grown, size);
+	if (!new)
+		return -ENOMEM;
+	memcpy(items, &new, sizeof new);
+	*capacity = grown;
+	return 0;
+}
+
+/* Read exactly @bytes at @offset; -ENODATA when the file ends before. */
+static int read_at(const struct kymo_trace *trace, uint64_t offset, void *out, size_t bytes)
+{
+	uint8_t *at = out;
+
+	while (bytes) {
+		ssize_t n = pread(trace->fd, at, bytes, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -ENODATA;
+		at += n;
+		offset += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+int kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t bytes,
+			   const char *what)
+{
+	for (size_t i = 0; i < trace->damage_count; i++)
+		if (trace->damage[i].offset == offset)
+			return 0;
+	if (kymo_grow(&trace->damage, &trace->damage_capacity, trace->damage_count + 1,
+		      sizeof *trace->damage))
+		return -ENOMEM;
+	trace->damage[trace->damage_count++] = (struct kymo_damage){offset, bytes, what};
+	return 0;
+}
+
+/* Read the frame at @offset as it lies there.  Returns 0, NULL-safe @what says what is wrong. */
+static int read_stored(const struct kymo_trace *trace, uint64_t offset, struct kymo_frame *frame,
+		       const char **what)
+{
+	static const char *const checks[] = {
+		[KYMO_FRAME_BAD_MAGIC] = "no frame begins here",
+		[KYMO_FRAME_BAD_HEADER] = "frame header with impossible fields",
+		[KYMO_FRAME_BAD_CRC] = "checksum does not match",
+	};
+	struct kymo_frame_header *header = &frame->header;
+	enum kymo_frame_check check;
+	int result;
+
+	*what = "the file ends inside a frame";
+	result = read_at(trace, offset, header, sizeof *header);
+	if (result)
+		return result;
+	check = kymo_frame_header_check(header);
+	*what = checks[check];
+	if (check)
+		return -EBADMSG;
+	*what = "the file ends inside a frame";
+	if (header->stored_bytes > trace->size - offset - sizeof *header)
+		return -ENODATA;
+	if (kymo_grow(&frame->stored, &frame->stored_capacity, header->stored_bytes, 1))
+		return -ENOMEM;
+	result = read_at(trace, offset + sizeof *header, frame->stored, header->stored_bytes);
+	if (result)
+		return result;
+	check = kymo_frame_check(header, frame->stored);
+	*what = checks[check];
+	return check ? -EBADMSG : 0;
+}
+
+static int unpack(struct kymo_frame *frame, const char **what)
+{
+	const struct kymo_frame_header *header = &frame->header;
+	int raw = (int)header->raw_bytes;
+
+	if (kymo_grow(&frame->payload, &frame->payload_capacity, header->raw_bytes, 1))
+		return -ENOMEM;
+	if (!(header->flags & KYMO_FRAME_LZ4)) {
+		memcpy(frame->payload, frame->stored, header->raw_bytes);
+		return 0;
+	}
+	*what = "payload does not decompress to the length that its header says";
+	return LZ4_decompress_safe((char *)frame->stored, (char *)frame->payload,
+				   (int)header->stored_bytes, raw) == raw ? 0 : -EBADMSG;
+}
+
+int kymo_trace_read(struct kymo_trace *trace, const struct kymo_index_entry *entry,
+		    struct kymo_frame *frame, struct kymo_error *error)
+{
+	const struct kymo_frame_header *header = &frame->header;
+	const char *what = NULL;
+	int result = read_stored(trace, entry->file_offset, frame, &what);
+
+	if (!result && (header->kind != entry->kind || header->process != entry->process ||
+			header->thread != entry->thread || header->seq != entry->seq ||
+			header->first_ordinal != entry->first_ordinal)) {
+		what = "the index names another frame here";
+		result = -EBADMSG;
+	}
+	if (!result)
+		result = unpack(frame, &what);
+	if (!result)
+		return 0;
+	if (result == -ENOMEM)
+		return kymo_fail(error, result, "out of memory");
+	if (result != -EBADMSG && result != -ENODATA)
+		return kymo_fail(error, result, "cannot read the trace: %s", strerror(-result));
+	if (kymo_trace_note_damage(trace, entry->file_offset,
+				   sizeof *header + header->stored_bytes, what))
+		return kymo_fail(error, -ENOMEM, "out of memory");
+	return kymo_fail(error, -EBADMSG, "damaged frame at offset %" PRIu64 ": %s",
+			 entry->file_offset, what);
+}
+
+void kymo_frame_release(struct kymo_frame *frame)
+{
+	free(frame->payload);
+	free(frame->stored);
+	*frame = (struct kymo_frame){0};
+}
+
+static int add_frame(struct kymo_trace *trace, uint64_t offset,
+		     const struct kymo_frame_header *header)
+{
+	if (kymo_grow(&trace->frames, &trace->frame_capacity, trace->frame_count + 1,
+		      sizeof *trace->frames))
+		return -ENOMEM;
+	trace->frames[trace->frame_count++] = (struct kymo_index_entry){
+		.file_offset = offset,
+		.seq = header->seq,
+		.first_ordinal = header->first_ordinal,
+		.last_ordinal = header->last_ordinal,
+		.open_clock = header->open_clock,
+		.close_clock = header->close_clock,
+		.process = header->process,
+		.thread = header->thread,
+		.ring = header->ring,
+		.kind = header->kind,
+		.flags = header->flags,
+	};
+	return 0;
+}
+
+/* The next offset from @offset on where the bytes of a frame magic lie; the file's size if none. */
+static int find_magic(const struct kymo_trace *trace, uint64_t offset, uint64_t *found)
+{
+	const uint32_t magic = KYMO_FRAME_MAGIC;
+	uint8_t window[65536];
+
+	while (offset + sizeof magic <= trace->size) {
+		uint64_t left = trace->size - offset;
+		size_t bytes = left < sizeof window ? (size_t)left : sizeof window;
+		const uint8_t *hit;
+		int result = read_at(trace, offset, window, bytes);
+
+		if (result)
+			return result;
+		hit = memmem(window, bytes, &magic, sizeof magic);
+		if (hit) {
+			*found = offset + (uint64_t)(hit - window);
+			return 0;
+		}
+		offset += bytes - (sizeof magic - 1);
+	}
+	*found = trace->size;
+	return 0;
+}
+
+static int scan(struct kymo_trace *trace, struct kymo_error *error)
+{
+	uint64_t offset = trace->header.header_bytes, damaged_from = 0;
+	const char *damaged_what = NULL, *what;
+	struct kymo_frame frame = {0};
+	int result = 0;
+
+	trace->frame_count = 0;
+	while (offset < trace->size) {
+		result = read_stored(trace, offset, &frame, &what);
+		if (result == -EBADMSG || result == -ENODATA) {
+			if (!damaged_what) {
+				damaged_from = offset;
+				damaged_what = what;
+			}
+			result = find_magic(trace, offset + 1, &offset);
+			if (result)
+				break;
+			continue;
+		}
+		if (result)
+			break;
+		if (damaged_what && (result = kymo_trace_note_damage(
+					     trace, damaged_from, offset - damaged_from, damaged_what)))
+			break;
+		damaged_what = NULL;
+		if (frame.header.kind <= KYMO_FRAME_META &&
+		    (result = add_frame(trace, offset, &frame.header)))
+			break;
+		offset += sizeof frame.header + frame.header.stored_bytes;
+	}
+	if (!result && damaged_what)
+		result = kymo_trace_note_damage(trace, damaged_from, trace->size - damaged_from,
+						damaged_what);
+	kymo_frame_release(&frame);
+	return result ? kymo_fail(error, result, "cannot read the trace: %s", strerror(-result)) : 0;
+}
+
+/* Take the list of frames from the index.  Returns false where it cannot be trusted. */
+static bool load_index(struct kymo_trace *trace, const struct kymo_trailer *trailer)
+{
+	struct kymo_frame frame = {0};
+	const char *what;
+	bool is_good = false;
+	size_t count;
+
+	if (trailer->index_offset < sizeof trace->header || trailer->index_offset >= trace->size ||
+	    read_stored(trace, trailer->index_offset, &frame, &what) || unpack(&frame, &what))
+		goto out;
+	count = frame.header.raw_bytes / sizeof *trace->frames;
+	if (frame.header.kind != KYMO_FRAME_INDEX || count != trailer->frames ||
+	    frame.header.raw_bytes % sizeof *trace->frames ||
+	    kymo_grow(&trace->frames, &trace->frame_capacity, count, sizeof *trace->frames))
+		goto out;
+	memcpy(trace->frames, frame.payload, frame.header.raw_bytes);
+	trace->frame_count = count;
+	is_good = true;
+	for (size_t i = 0; i < count; i++)
+		is_good &= trace->frames[i].kind == KYMO_FRAME_CHUNK ||
+			   trace->frames[i].kind == KYMO_FRAME_META;
+out:
+	kymo_frame_release(&frame);
+	return is_good;
+}
+
+static bool read_trailer(struct kymo_trace *trace, struct kymo_trailer *trailer)
+{
+	const uint64_t bytes = sizeof(struct kymo_frame_header) + sizeof *trailer;
+	struct kymo_frame frame = {0};
+	const char *what;
+	bool is_good = trace->size >= sizeof trace->header + bytes &&
+		       !read_stored(trace, trace->size - bytes, &frame, &what) &&
+		       frame.header.kind == KYMO_FRAME_TRAILER &&
+		       frame.header.stored_bytes == sizeof *trailer;
+
+	if (is_good)
+		memcpy(trailer, frame.stored, sizeof *trailer);
+	kymo_frame_release(&frame);
+	return is_good;
+}
+
+static int check_header(const struct kymo_trace *trace, const char *path, struct kymo_error *error)
+{
+	const struct kymo_trace_header *header = &trace->header;
+
+	if (memcmp(header->magic, KYMO_TRACE_MAGIC, sizeof header->magic))
+		return kymo_fail(error, -EBADMSG, "%s: not a trace of Kymo", path);
+	if (header->version != KYMO_TRACE_VERSION)
+		return kymo_fail(error, -EPROTONOSUPPORT,
+				 "%s: trace version %" PRIu32 "; this kymo reads version %u", path,
+				 header->version, KYMO_TRACE_VERSION);
+	if (kymo_trace_header_crc(header) != header->crc32c)
+		return kymo_fail(error, -EBADMSG, "%s: damaged file header at offset 0", path);
+	if (header->required_features)
+		return kymo_fail(error, -EPROTONOSUPPORT,
+				 "%s: needs the unknown feature %#" PRIx64 "; use a newer kymo", path,
+				 header->required_features);
+	if (header->header_bytes != sizeof *header || header->reserved)
+		return kymo_fail(error, -EBADMSG, "%s: damaged file header at offset 0", path);
+	return 0;
+}
+
+int kymo_trace_open(struct kymo_trace *trace, const char *path, unsigned flags,
+		    struct kymo_error *error)
+{
+	struct kymo_trailer trailer;
+	struct stat status;
+	int result;
+
+	*trace = (struct kymo_trace){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	if (trace->fd < 0)
+		return kymo_fail(error, -errno, "%s: %s", path, strerror(errno));
+	if (fstat(trace->fd, &status) || !S_ISREG(status.st_mode)) {
+		result = kymo_fail(error, -EINVAL, "%s: not a regular file", path);
+		goto out;
+	}
+	trace->size = (uint64_t)status.st_size;
+	if (read_at(trace, 0, &trace->header, sizeof trace->header)) {
+		result = kymo_fail(error, -EBADMSG, "%s: not a trace of Kymo", path);
+		goto out;
+	}
+	result = check_header(trace, path, error);
+	if (result)
+		goto out;
+	trace->is_complete = read_trailer(trace, &trailer);
+	if (flags & KYMO_TRACE_SCAN || !trace->is_complete || !load_index(trace, &trailer))
+		result = scan(trace, error);
+out:
+	if (result)
+		kymo_trace_close(trace);
+	return result;
+}
+
+void kymo_trace_close(struct kymo_trace *trace)
+{
+	if (trace->fd >= 0)
+		close(trace->fd);
+	free(trace->frames);
+	free(trace->damage);
+	*trace = (struct kymo_trace){.fd = -1};
+}
