@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/text.h"
+#include "format/kinds.h"
+#include "replay/timeline.h"
+
+int kymo_usage_error(char *const *argv, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "%s: ", argv[0]);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return KYMO_EXIT_USAGE;
+}
+
+int kymo_report(const struct kymo_error *error)
+{
+	fflush(stdout);
+	fputs("kymo: ", stderr);
+	kymo_text_put(stderr, error->message);
+	fputc('\n', stderr);
+	return KYMO_EXIT_FAILURE;
+}
+
+const char *kymo_single_operand(int argc, char **argv, const char *what)
+{
+	if (argc - optind == 1)
+		return argv[optind];
+	if (argc == optind)
+		kymo_usage_error(argv, "%s is missing", what);
+	else
+		kymo_usage_error(argv, "one %s at a time, not also '%s'", what, argv[optind + 1]);
+	return NULL;
+}
+
+bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno)
+		return true;
+	kymo_usage_error(argv, "%s: '%s' is no whole number", option, text);
+	return false;
+}
+
+static uint64_t find_kinds(const char *name, size_t length)
+{
+	uint64_t kinds = 0;
+
+	for (unsigned kind = KYMO_PY_START; kind < KYMO_EVENT_KINDS; kind++) {
+		const char *known = kymo_event_kind_name(kind);
+
+		if (known && strlen(known) == length && !strncasecmp(known, name, length))
+			kinds |= UINT64_C(1) << kind;
+	}
+	return kinds;
+}
+
+bool kymo_parse_kinds(char *const *argv, const char *text, uint64_t *kinds)
+{
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		uint64_t found = find_kinds(text, length);
+
+		if (!found) {
+			kymo_usage_error(argv, "--kind: there is no event '%.*s'", (int)length,
+					 text);
+			return false;
+		}
+		*kinds |= found;
+		if (!text[length])
+			return true;
+		text += length + 1;
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The verbs of `kymo`, and what they share. */
+#ifndef KYMO_CLI_COMMAND_H
+#define KYMO_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/error.h"
+
+enum kymo_exit {
+	KYMO_EXIT_OK = 0,
+	KYMO_EXIT_FAILURE = 1,
+	KYMO_EXIT_USAGE = 2, /* the command line is wrong */
+};
+
+/* Each returns an exit status; argv[0] is "kymo VERB". */
+int kymo_command_events(int argc, char **argv);
+int kymo_command_info(int argc, char **argv);
+int kymo_command_ps(int argc, char **argv);
+int kymo_command_read(int argc, char **argv);
+int kymo_command_read(int argc, char **argv);
+int kymo_command_record(int argc, char **argv);
+int kymo_command_salvage(int argc, char **argv);
+int kymo_command_snapshot(int argc, char **argv);
+int kymo_command_stats(int argc, char **argv);
+int kymo_command_tail(int argc, char **argv);
+int kymo_command_verify(int argc, char **argv);
+
+/* Print "VERB: …" to stderr and return KYMO_EXIT_USAGE. */
+int kymo_usage_error(char *const *argv, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Print the error to stderr and return KYMO_EXIT_FAILURE. */
+int kymo_report(const struct kymo_error *error);
+/* The one operand that is left after the options, or NULL: reported. */
+const char *kymo_single_operand(int argc, char **argv, const char *what);
+/* Parse a whole number; false: it is none, reported. */
+bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value);
+
+/* Events asked for by name: bits of enum kymo_event_kind. */
+bool kymo_parse_kinds(char *const *argv, const char *text, uint64_t *kinds);
+
+#endif

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `kymo info`: what a trace holds. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/command.h"
+#include "cli/describe.h"
+#include "cli/overview.h"
+#include "cli/text.h"
+
+static const char help[] =
+	"usage: kymo info [--json] TRACE\n"
+	"\n"
+	"Print what a trace holds: the command and its configuration, processes and threads,\n"
+	"counts of events, what was lost and why, size, and how well times are known.\n"
+	"\n"
+	"  --json   as one JSON object\n"
+	"  --help   this text\n";
+
+static const char *policy_name(uint32_t policy)
+{
+	static const char *const names[] = {"?", "block", "drop", "overwrite"};
+
+	return names[policy < 4 ? policy : 0];
+}
+
+static const char *clock_name(uint32_t mode)
+{
+	static const char *const names[] = {"?", "sampled", "exact", "none"};
+
+	return names[mode < 4 ? mode : 0];
+}
+
+static const char *ending(const struct kymo_timeline *timeline)
+{
+	if (timeline->definitions.ending)
+		return timeline->definitions.ending->reason;
+	return timeline->trace.is_complete ? "complete" : "not closed by its writer";
+}
+
+static double bytes_per_event(const struct kymo_overview *overview)
+{
+	uint64_t events = overview->total.events;
+
+	return events ? (double)overview->timeline.trace.size / (double)events : 0;
+}
+
+static double mean_error(const struct kymo_summary *summary)
+{
+	return summary->events ? summary->sum_t_err_ns / (double)summary->events : 0;
+}
+
+static void print_session(const struct kymo_overview *overview)
+{
+	const Kymo__Session *session = overview->timeline.definitions.session;
+	time_t started;
+	struct tm when;
+	char text[64];
+
+	if (!session)
+		return;
+	fputs("command    ", stdout);
+	for (size_t i = 0; i < session->n_argv; i++) {
+		kymo_text_put(stdout, session->argv[i]);
+		putchar(' ');
+	}
+	fputs("\ndirectory  ", stdout);
+	kymo_text_put(stdout, session->working_directory);
+	started = (time_t)(session->started_unix_ns / 1000000000U);
+	if (gmtime_r(&started, &when) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &when))
+		printf("\nrecorded   %s on ", text);
+	kymo_text_put(stdout, session->host);
+	fputs(" by kymo ", stdout);
+	kymo_text_put(stdout, session->kymo_version);
+	if (session->config) {
+		fputs("\nrecording  events ", stdout);
+		kymo_text_put(stdout, session->config->profile);
+		printf(", policy %s, clock %s", policy_name(session->config->policy),
+		       clock_name(session->config->clock_mode));
+	}
+	putchar('\n');
+}
+
+static void print_lost(const struct kymo_summary *summary)
+{
+	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES];
+
+	for (uint32_t mask = 0; mask < KYMO_LOSS_MASKS; mask++)
+		if (summary->lost_by_reasons[mask])
+			printf(", %s lost: %s", kymo_text_count(summary->lost_by_reasons[mask], count),
+			       kymo_loss_text(mask, why));
+	putchar('\n');
+}
+
+static void print_process(const struct kymo_overview *overview,
+			  const struct kymo_traced_process *process)
+{
+	const struct kymo_timeline *timeline = &overview->timeline;
+	char text[KYMO_DESCRIBE_BYTES], count[KYMO_TEXT_BYTES];
+
+	printf("process %" PRIu32 "  ", process->pid);
+	kymo_process_put_command(stdout, process);
+	printf("\n  %s", kymo_describe_end(timeline, process, text));
+	if (process->definition) {
+		fputs("; Python ", stdout);
+		kymo_text_put(stdout, process->definition->python_version);
+	}
+	putchar('\n');
+	for (size_t i = 0; i < timeline->stream_count; i++) {
+		const struct kymo_stream *stream = &timeline->streams[i];
+
+		if (stream->process != process)
+			continue;
+		fputs("  ", stdout);
+		kymo_stream_put_name(stdout, stream);
+		printf(": %s events", kymo_text_count(overview->streams[i].events, count));
+		print_lost(&overview->streams[i]);
+	}
+	if (process->end && process->end->threads_unrecorded) {
+		printf("  %s threads not recorded, ",
+		       kymo_text_count(process->end->threads_unrecorded, count));
+		printf("%s events\n", kymo_text_count(process->end->events_unrecorded, count));
+	}
+}
+
+static void print_totals(const struct kymo_overview *overview)
+{
+	const struct kymo_summary *total = &overview->total;
+	const struct kymo_trace *trace = &overview->timeline.trace;
+	char count[KYMO_TEXT_BYTES], size[KYMO_TEXT_BYTES], mean[KYMO_TEXT_BYTES];
+
+	printf("total      %s events", kymo_text_count(total->events, count));
+	print_lost(total);
+	for (unsigned kind = 0; kind < KYMO_EVENT_KINDS; kind++)
+		if (total->by_kind[kind] && kind != KYMO_EVENT_GAP)
+			printf("  %-18s %15s\n", kymo_event_kind_name(kind),
+			       kymo_text_count(total->by_kind[kind], count));
+	printf("size       %s, %.2f bytes per event\n", kymo_text_size(trace->size, size),
+	       bytes_per_event(overview));
+	printf("time       %s; an event's time is known to ±%s on average, ±%s at worst%s\n",
+	       kymo_text_duration((double)total->last_ns, size),
+	       kymo_text_duration(mean_error(total), mean),
+	       kymo_text_duration((double)total->largest_t_err_ns, count),
+	       overview->timeline.clock.is_calibrated ? "" : " (clock not calibrated)");
+}
+
+static void print_text(const struct kymo_overview *overview, const char *path)
+{
+	const struct kymo_definitions *definitions = &overview->timeline.definitions;
+
+	fputs("trace      ", stdout);
+	kymo_text_put(stdout, path);
+	fputs(" (", stdout);
+	kymo_text_put(stdout, ending(&overview->timeline));
+	fputs(")\n", stdout);
+	print_session(overview);
+	for (size_t i = 0; i < definitions->process_count; i++)
+		print_process(overview, &definitions->processes[i]);
+	print_totals(overview);
+}
+
+/* A JSON string of what may be no UTF-8. */
+static json_t *string(const char *text)
+{
+	json_t *value = json_string(text);
+
+	return value ? value : json_string("(not UTF-8)");
+}
+
+static json_t *json_kinds(const struct kymo_summary *summary)
+{
+	json_t *object = json_object();
+
+	for (unsigned kind = 0; kind < KYMO_EVENT_KINDS; kind++) {
+		const char *name = kymo_event_kind_name(kind);
+		json_int_t sum = (json_int_t)summary->by_kind[kind];
+
+		/* Two kinds of record may be one event. */
+		if (sum && kind != KYMO_EVENT_GAP)
+			json_object_set_new(
+				object, name,
+				json_integer(sum + json_integer_value(json_object_get(object, name))));
+	}
+	return object;
+}
+
+static json_t *json_lost(const struct kymo_summary *summary)
+{
+	char why[KYMO_LOSS_TEXT_BYTES];
+	json_t *object = json_object();
+
+	for (uint32_t mask = 0; mask < KYMO_LOSS_MASKS; mask++)
+		if (summary->lost_by_reasons[mask])
+			json_object_set_new(object, kymo_loss_text(mask, why),
+					    json_integer((json_int_t)summary->lost_by_reasons[mask]));
+	return object;
+}
+
+static json_t *json_strings(char **strings, size_t count)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, string(strings[i]));
+	return array;
+}
+
+static json_t *json_process(const struct kymo_overview *overview,
+			    const struct kymo_traced_process *process)
+{
+	const struct kymo_timeline *timeline = &overview->timeline;
+	const Kymo__Process *definition = process->definition;
+	const Kymo__ProcessEnd *end = process->end;
+	char text[KYMO_DESCRIBE_BYTES];
+	json_t *threads = json_array(), *object;
+
+	for (size_t i = 0; i < timeline->stream_count; i++) {
+		const struct kymo_stream *stream = &timeline->streams[i];
+		const struct kymo_traced_thread *thread = stream->thread;
+		const struct kymo_summary *summary = &overview->streams[i];
+
+		if (stream->process != process)
+			continue;
+		json_array_append_new(
+			threads,
+			json_pack("{si, sI, so, sI, sI, so}", "thread", (int)stream->number, "tid",
+				  (json_int_t)(thread ? thread->native_id : 0), "name",
+				  thread && thread->name ? string(thread->name) : json_null(),
+				  "events", (json_int_t)summary->events, "lost",
+				  (json_int_t)summary->lost, "lost_why", json_lost(summary)));
+	}
+	object = json_pack("{si, si, so, so, ss, so}", "process", (int)process->number, "pid",
+			   (int)process->pid, "parent",
+			   process->parent ? json_integer(process->parent->number) : json_null(),
+			   "folder", string(process->folder), "end",
+			   kymo_describe_end(timeline, process, text), "threads", threads);
+	if (definition)
+		json_object_update_new(
+			object,
+			json_pack("{so, so, so}", "executable", string(definition->executable), "argv",
+				  json_strings(definition->argv, definition->n_argv), "python",
+				  string(definition->python_version)));
+	if (end)
+		json_object_update_new(
+			object, json_pack("{si, sI, sI, sI, sI}", "status", (int)end->status,
+					  "undefined", (json_int_t)end->undefined, "stalled_ns",
+					  (json_int_t)end->stalled_ns, "threads_unrecorded",
+					  (json_int_t)end->threads_unrecorded, "events_unrecorded",
+					  (json_int_t)end->events_unrecorded));
+	return object;
+}
+
+static json_t *json_session(const Kymo__Session *session)
+{
+	const Kymo__Config *config = session->config;
+	json_t *object = json_pack(
+		"{so, so, sI, so, so}", "argv", json_strings(session->argv, session->n_argv),
+		"directory", string(session->working_directory), "started_unix_ns",
+		(json_int_t)session->started_unix_ns, "host", string(session->host),
+		"kymo", string(session->kymo_version));
+
+	if (config)
+		json_object_update_new(
+			object, json_pack("{so, ss, ss, sb, sb}", "events", string(config->profile),
+					  "policy", policy_name(config->policy), "clock",
+					  clock_name(config->clock_mode), "branch_bits",
+					  config->branch_bits, "once", config->once));
+	return object;
+}
+
+static void print_json(const struct kymo_overview *overview)
+{
+	const struct kymo_timeline *timeline = &overview->timeline;
+	const struct kymo_definitions *definitions = &timeline->definitions;
+	const struct kymo_summary *total = &overview->total;
+	json_t *processes = json_array(), *object;
+
+	for (size_t i = 0; i < definitions->process_count; i++)
+		json_array_append_new(processes,
+				      json_process(overview, &definitions->processes[i]));
+	object = json_pack("{so, sb, so, so, sI, so, sI, so, sI, sI, sf, sf, sI, si}", "ending",
+			   string(ending(timeline)), "complete", timeline->trace.is_complete,
+			   "session",
+			   definitions->session ? json_session(definitions->session) : json_null(),
+			   "processes", processes, "events", (json_int_t)total->events, "kinds",
+			   json_kinds(total), "lost", (json_int_t)total->lost, "lost_why",
+			   json_lost(total), "undefined", (json_int_t)total->undefined, "bytes",
+			   (json_int_t)timeline->trace.size, "bytes_per_event",
+			   bytes_per_event(overview), "mean_t_err_ns", mean_error(total),
+			   "largest_t_err_ns", (json_int_t)total->largest_t_err_ns, "damaged",
+			   (int)timeline->trace.damage_count);
+	json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+	putchar('\n');
+	json_decref(object);
+}
+
+int kymo_command_info(int argc, char **argv)
+{
+	struct kymo_overview overview;
+	bool as_json;
+	int status = kymo_overview_begin(&overview, argc, argv, help, &as_json);
+
+	if (status >= 0)
+		return status;
+	if (as_json)
+		print_json(&overview);
+	else
+		print_text(&overview, argv[argc - 1]);
+	kymo_overview_close(&overview);
+	return KYMO_EXIT_OK;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Run the recorded command as its caller would have: same files, terminal and signals;
+ * then end as it ended.
+ */
+#ifndef KYMO_CLI_LAUNCH_H
+#define KYMO_CLI_LAUNCH_H
+
+#include <sys/types.h>
+
+#include "format/chunk.h"
+#include "format/error.h"
+
+/* Start @argv, whose program is at @path.  0 with its process id in @pid. */
+KYMO_MUST_CHECK
+int kymo_launch(const char *path, char *const argv[], pid_t *pid, struct kymo_error *error);
+
+/*
+ * Wait until @pid ends; pass on the signals that reach us and not it.  Returns its status as
+ * from waitpid(), or -1 when it lives on though we were told twice to end.
+ */
+int kymo_launch_wait(pid_t pid);
+
+/* Wait until the trace is sealed; a signal that asks us to end hastens it.  0, or -1: the
+ * reader is gone without having done so. */
+int kymo_launch_wait_for_reader(struct kymo_session_page *page);
+
+/* The exit status for @status, or, where it was a signal, the same death. */
+int kymo_launch_end(int status);
+
+#endif

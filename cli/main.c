@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `kymo`: finds the verb and hands over. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "format/version.h"
+
+static const struct command {
+	const char *name;
+	const char *summary; /* NULL: not for people */ /* NULL: not for people */
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"record", "run a command and record every Python it starts", kymo_command_record},
+	{"info", "what a trace holds", kymo_command_info},
+	{"ps", "the processes of a trace, and of recordings that run now", kymo_command_ps},
+	{"stats", "counts per event kind and function", kymo_command_stats},
+	{"events", "the events themselves, as text or JSON lines", kymo_command_events},
+	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
+	{"verify", "check every byte of a trace", kymo_command_verify},
+	{"salvage", "make a trace of what a killed reader left", kymo_command_salvage},
+	{"_read", NULL, kymo_command_read},
+	{"snapshot", "keep what the rings of a running process hold now", kymo_command_snapshot},
+	{"_read", NULL, kymo_command_read},
+};
+
+static void print_help(void)
+{
+	printf("usage: kymo VERB [options] …\n\nA flight recorder for CPython.\n\n");
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (commands[i].summary)
+			if (commands[i].summary)
+			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+	printf("\nkymo VERB --help describes a verb; kymo --version prints the version.\n");
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	char name[32];
+	char *first = name;
+
+	/* getopt_long() begins its messages with argv[0]. */
+	snprintf(name, sizeof name, "kymo %s", command->name);
+	argv[0] = first;
+	return command->run(argc, argv);
+}
+
+/* Output that could not be written is a failure, and one that nobody reads a quiet one. */
+static int finish(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	if (errno != EPIPE)
+		fprintf(stderr, "kymo: cannot write: %s\n", strerror(errno));
+	return status ? status : KYMO_EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 1 ? argv[1] : "--help";
+
+	if (!strcmp(verb, "--help") || !strcmp(verb, "-h") || !strcmp(verb, "help")) {
+		print_help();
+		return finish(argc > 1 ? KYMO_EXIT_OK : KYMO_EXIT_USAGE);
+	}
+	if (!strcmp(verb, "--version") || !strcmp(verb, "-V")) {
+		printf("kymo %s\n", KYMO_VERSION);
+		return finish(KYMO_EXIT_OK);
+	}
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (!strcmp(verb, commands[i].name))
+			return finish(run(&commands[i], argc - 1, argv + 1));
+	fprintf(stderr, "kymo: no verb '%s'; kymo --help lists them\n", verb);
+	return KYMO_EXIT_USAGE;
+}

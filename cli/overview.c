@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/overview.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/describe.h"
+
+static void add(struct kymo_summary *total, const struct kymo_summary *part)
+{
+	total->events += part->events;
+	total->lost += part->lost;
+	total->undefined += part->undefined;
+	total->sum_t_err_ns += part->sum_t_err_ns;
+	for (size_t i = 0; i < KYMO_EVENT_KINDS; i++)
+		total->by_kind[i] += part->by_kind[i];
+	for (size_t i = 0; i < KYMO_LOSS_MASKS; i++)
+		total->lost_by_reasons[i] += part->lost_by_reasons[i];
+	if (part->largest_t_err_ns > total->largest_t_err_ns)
+		total->largest_t_err_ns = part->largest_t_err_ns;
+	if (part->last_ns > total->last_ns)
+		total->last_ns = part->last_ns;
+}
+
+int kymo_overview_open(struct kymo_overview *overview, const char *path, struct kymo_error *error)
+{
+	struct kymo_timeline *timeline = &overview->timeline;
+	int result;
+
+	*overview = (struct kymo_overview){0};
+	result = kymo_timeline_open(timeline, path, 0, error);
+	if (result)
+		return result;
+	overview->streams = calloc(timeline->stream_count + 1, sizeof *overview->streams);
+	if (!overview->streams)
+		result = kymo_fail(error, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < timeline->stream_count && !result; i++) {
+		result = kymo_summary_add(&overview->streams[i], timeline, &timeline->streams[i],
+					  error);
+		add(&overview->total, &overview->streams[i]);
+	}
+	if (result)
+		kymo_overview_close(overview);
+	return result;
+}
+
+void kymo_overview_close(struct kymo_overview *overview)
+{
+	free(overview->streams);
+	kymo_timeline_close(&overview->timeline);
+}
+
+int kymo_overview_begin(struct kymo_overview *overview, int argc, char **argv, const char *help,
+			bool *as_json)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct kymo_error error;
+	const char *path;
+	int option;
+
+	if (as_json)
+		*as_json = false;
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (option == 'j' && as_json) {
+			*as_json = true;
+		} else if (option == 'h') {
+			fputs(help, stdout);
+			return KYMO_EXIT_OK;
+		} else {
+			return option == 'j' ? kymo_usage_error(argv, "it has no --json")
+					     : KYMO_EXIT_USAGE;
+		}
+	}
+	path = kymo_single_operand(argc, argv, "trace");
+	if (!path)
+		return KYMO_EXIT_USAGE;
+	if (kymo_overview_open(overview, path, &error))
+		return kymo_report(&error);
+	kymo_report_damage(&overview->timeline.trace);
+	return -1;
+}

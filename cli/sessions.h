@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Recordings that run now, or whose reader was killed: their session folders. */
+#ifndef KYMO_CLI_SESSIONS_H
+#define KYMO_CLI_SESSIONS_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "format/chunk.h"
+#include "format/error.h"
+#include "format/metadata.pb-c.h"
+
+/* Call @visit for each session folder of this user, in the places where they are made. */
+void kymo_sessions_visit(void (*visit)(const char *dir, void *context), void *context);
+
+/*
+ * Read what the session in @dir says of itself: a copy of its page, and its configuration,
+ * to be freed with kymo__config__free_unpacked().  0, or -EBADMSG.
+ */
+KYMO_MUST_CHECK
+int kymo_session_read(const char *dir, struct kymo_session_page *page, Kymo__Config **config);
+
+/* Find the session that process @pid records into, or belongs to. */
+KYMO_MUST_CHECK
+int kymo_session_of_process(pid_t pid, char dir[PATH_MAX], struct kymo_error *error);
+
+/* Find the session that writes to trace @output, an absolute path.  0 or -ENOENT. */
+KYMO_MUST_CHECK
+int kymo_session_of_output(const char *output, char dir[PATH_MAX]);
+
+#endif

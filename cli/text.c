@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/text.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Decode the character at @text, which ends in a NUL; its length, or 0 if it is no UTF-8. */
+static size_t decode(const unsigned char *text, uint32_t *character)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
+		      : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+
+	*character = length > 1 ? text[0] & (0x7fU >> length) : text[0];
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		*character = *character << 6 | (text[i] & 0x3f);
+	}
+	if (length > 1 && (*character < smallest[length] || *character > 0x10ffff ||
+			   (*character >= 0xd800 && *character < 0xe000)))
+		return 0;
+	return length;
+}
+
+/* Controls, and the marks that reorder or hide text. */
+static bool is_unsafe(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
+	       (character >= 0x200b && character <= 0x200f) ||
+	       (character >= 0x2028 && character <= 0x202e) ||
+	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
+}
+
+void kymo_text_put(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (*at) {
+		uint32_t character;
+		size_t length = decode(at, &character);
+
+		if (length && !is_unsafe(character))
+			fwrite_unlocked(at, 1, length, out);
+		else if (!length || character < 0x100)
+			fprintf(out, "\\x%02x", length ? (unsigned)character : *at);
+		else
+			fprintf(out, "\\u%04" PRIx32, character);
+		at += length ? length : 1;
+	}
+}
+
+static void put_json_special(FILE *out, unsigned char byte)
+{
+	if (byte == '"' || byte == '\\') {
+		putc_unlocked('\\', out);
+		putc_unlocked(byte, out);
+	} else if (byte == '\n') {
+		fputs_unlocked("\\n", out);
+	} else {
+		fprintf(out, "\\u%04x", byte);
+	}
+}
+
+void kymo_json_put(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	putc_unlocked('"', out);
+	while (*at) {
+		uint32_t character;
+		size_t length = decode(at, &character);
+
+		if (!length)
+			fputs_unlocked("\xef\xbf\xbd", out);
+		else if (length > 1)
+			fwrite_unlocked(at, 1, length, out);
+		else if (*at < 0x20 || *at == 0x7f || *at == '"' || *at == '\\')
+			put_json_special(out, *at);
+		else
+			putc_unlocked(*at, out);
+		at += length ? length : 1;
+	}
+	putc_unlocked('"', out);
+}
+
+void kymo_text_put_u64(FILE *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	fwrite_unlocked(digits + at, 1, sizeof digits - at, out);
+}
+
+void kymo_text_put_i64(FILE *out, int64_t value)
+{
+	if (value < 0)
+		putc_unlocked('-', out);
+	kymo_text_put_u64(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+const char *kymo_text_count(uint64_t count, char text[KYMO_TEXT_BYTES])
+{
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = '\0';
+	return text;
+}
+
+const char *kymo_text_size(uint64_t bytes, char text[KYMO_TEXT_BYTES])
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
+	double size = (double)bytes / 1000;
+	size_t unit = 0;
+
+	if (bytes < 1000) {
+		snprintf(text, KYMO_TEXT_BYTES, "%" PRIu64 " bytes", bytes);
+		return text;
+	}
+	for (; size >= 999.95 && unit < 3; unit++)
+		size /= 1000;
+	snprintf(text, KYMO_TEXT_BYTES, "%.1f %s", size, units[unit]);
+	return text;
+}
+
+const char *kymo_text_duration(double ns, char text[KYMO_TEXT_BYTES])
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	size_t unit = 0;
+
+	for (; ns >= 999.5 && unit < 3; unit++)
+		ns /= 1000;
+	snprintf(text, KYMO_TEXT_BYTES, unit && ns < 99.95 ? "%.1f %s" : "%.0f %s", ns, units[unit]);
+	return text;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `kymo verify`: check every frame, message and record of a trace. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/describe.h"
+#include "cli/text.h"
+#include "replay/summary.h"
+
+static const char help[] =
+	"usage: kymo verify TRACE\n"
+	"\n"
+	"Check every frame, definition and record of a trace, and that its index lists them.\n"
+	"Prints what is damaged, with the offset in the file; the exit status is 1 then.\n"
+	"Events that were lost while recording, and are counted, are no damage.\n"
+	"\n"
+	"  --help   this text\n";
+
+/* Decode everything.  What is damaged is in timeline->trace.damage afterwards. */
+static int decode(struct kymo_timeline *timeline, struct kymo_summary *summary,
+		  struct kymo_error *error)
+{
+	for (size_t i = 0; i < timeline->stream_count; i++) {
+		int result = kymo_summary_add(summary, timeline, &timeline->streams[i], error);
+
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+static bool index_is_good(const struct kymo_trace *scanned, const char *path)
+{
+	struct kymo_trace indexed;
+	bool is_good;
+
+	if (kymo_trace_open(&indexed, path, 0, NULL))
+		return false;
+	is_good = indexed.frame_count == scanned->frame_count;
+	for (size_t i = 0; is_good && i < indexed.frame_count; i++)
+		is_good = indexed.frames[i].file_offset == scanned->frames[i].file_offset;
+	kymo_trace_close(&indexed);
+	return is_good;
+}
+
+static int verify(const char *path)
+{
+	struct kymo_summary summary = {0};
+	struct kymo_timeline timeline;
+	struct kymo_error error;
+	char text[KYMO_TEXT_BYTES], text2[KYMO_TEXT_BYTES];
+	bool is_good;
+
+	if (kymo_timeline_open(&timeline, path, KYMO_TRACE_SCAN, &error))
+		return kymo_report(&error);
+	if (decode(&timeline, &summary, &error)) {
+		kymo_timeline_close(&timeline);
+		return kymo_report(&error);
+	}
+	is_good = !timeline.trace.damage_count && !timeline.definitions.damaged;
+	kymo_report_damage(&timeline.trace);
+	if (timeline.definitions.damaged)
+		fprintf(stderr, "kymo: %" PRIu64 " damaged definitions\n",
+			timeline.definitions.damaged);
+	if (!timeline.trace.is_complete) {
+		fprintf(stderr, "kymo: the trace has no end: its writer was killed, or it was cut "
+				"(kymo salvage completes it)\n");
+		is_good = false;
+	} else if (!index_is_good(&timeline.trace, path)) {
+		fprintf(stderr, "kymo: the index does not list the frames of the file\n");
+		is_good = false;
+	}
+	printf("%zu frames, %s events, %s lost, %" PRIu64 " with something undefined: %s\n",
+	       timeline.trace.frame_count, kymo_text_count(summary.events, text),
+	       kymo_text_count(summary.lost, text2), summary.undefined, is_good ? "good" : "damaged");
+	kymo_timeline_close(&timeline);
+	return is_good ? KYMO_EXIT_OK : KYMO_EXIT_FAILURE;
+}
+
+int kymo_command_verify(int argc, char **argv)
+{
+	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	const char *path;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (option != 'h')
+			return KYMO_EXIT_USAGE;
+		fputs(help, stdout);
+		return KYMO_EXIT_OK;
+	}
+	path = kymo_single_operand(argc, argv, "trace");
+	return path ? verify(path) : KYMO_EXIT_USAGE;
+}
