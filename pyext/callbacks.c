@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What runs once per event.
+ *
+ * No Python object is made, no code of the program's runs, nothing is raised, no reference
+ * outlives the call, and the GIL is not let go.  Arguments are as documented for
+ * sys.monitoring; offsets are in bytes there and in code units in records.
+ */
+#include "pyext/callbacks.h"
+
+#include "pyext/codes.h"
+#include "pyext/names.h"
+
+#define always_inline static inline __attribute__((always_inline))
+#define cold __attribute__((noinline, cold))
+
+#define CALLBACK(name, body)                                                                     \
+	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),     \
+			      PyObject *Py_UNUSED(kwnames))                                      \
+	{                                                                                        \
+		body;                                                                            \
+	}
+
+always_inline struct kymo_python *python_of(PyObject *self)
+{
+	return ((struct kymo_callback *)self)->python;
+}
+
+/* The interpreter passes what fits a C int. */
+always_inline uint32_t number(PyObject *integer)
+{
+	if (kymo_likely(PyUnstable_Long_IsCompact((PyLongObject *)integer)))
+		return (uint32_t)PyUnstable_Long_CompactValue((PyLongObject *)integer);
+	return (uint32_t)PyLong_AsLong(integer);
+}
+
+always_inline uint32_t units(PyObject *offset)
+{
+	return number(offset) / KYMO_CODE_UNIT;
+}
+
+/* The answer for a place whose events are not wanted any more. */
+static PyObject *disable(PyObject *self, PyObject *code)
+{
+	struct kymo_python *python = python_of(self);
+	struct kymo_code *known = kymo_code_of(python, code);
+
+	/* Remembered for kymo_monitor_detach(). */
+	if (!known)
+		Py_RETURN_NONE;
+	known->is_disabled = true;
+	return Py_NewRef(python->disable);
+}
+
+/* The answer for an event that is not recorded. */
+static cold PyObject *skip(PyObject *self, PyObject *code)
+{
+	const struct kymo_code *known = kymo_code_get(python_of(self), code);
+
+	if (known && !known->is_wanted && ((struct kymo_callback *)self)->event->can_disable)
+		return disable(self, code);
+	Py_RETURN_NONE;
+}
+
+static __attribute__((noinline)) struct kymo_producer *refill(PyObject *self)
+{
+	struct kymo_python *python = python_of(self);
+	struct kymo_producer *p;
+
+	python->entering = ((struct kymo_callback *)self)->event->enters;
+	p = kymo_refill(&python->host);
+	python->entering = false;
+	return p;
+}
+
+/* Make the code register name @code. */
+static __attribute__((noinline)) struct kymo_producer *begin_elsewhere(PyObject *self, PyObject *code)
+{
+	struct kymo_python *python = python_of(self);
+	const struct kymo_code *known = kymo_code_find(python, code);
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(!known)) {
+		known = kymo_code_get(python, code);
+		if (!known || !known->is_wanted)
+			return NULL;
+	}
+	if (!kymo_is_ready(p) && !(p = refill(self)))
+		return NULL;
+	kymo_check_switch(p, &python->host);
+	if (p->code != code)
+		kymo_append_code(p, code, known->id, known->first_line);
+	return p;
+}
+
+/* Relaxed: the GIL orders these accesses, see kymo_check_switch(). */
+always_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
+{
+	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
+}
+
+/*
+ * Ready for an event of @code: NULL if it is not recorded.  Whether the code is wanted comes
+ * before all else, so that what is left out costs the program nothing.
+ */
+always_inline struct kymo_producer *begin(PyObject *self, PyObject *code)
+{
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_likely(p->code == code && kymo_is_ready(p) && is_last_recorder(self, p)))
+		return p;
+	return begin_elsewhere(self, code);
+}
+
+CALLBACK(ignore, (void)self; (void)args; Py_RETURN_NONE)
+
+always_inline PyObject *start(PyObject *self, PyObject *const *args, bool is_timed)
+{
+	struct kymo_python *python = python_of(self);
+	PyObject *code = args[0];
+	const struct kymo_code *known = kymo_code_find(python, code);
+	struct kymo_producer *p = kymo_producer;
+	uint32_t offset = number(args[1]);
+
+	if (kymo_unlikely(!known)) {
+		known = kymo_code_get(python, code);
+		if (!known || !known->is_wanted)
+			return skip(self, code);
+	}
+	if (kymo_unlikely(!kymo_is_ready(p)) && !(p = refill(self)))
+		Py_RETURN_NONE;
+	kymo_check_switch(p, &python->host);
+	if (is_timed)
+		kymo_append_time(p);
+	if (kymo_likely(offset == known->entry)) {
+		kymo_append_start(p, code, known->id, known->first_line);
+	} else {
+		if (p->code != code)
+			kymo_append_code(p, code, known->id, known->first_line);
+		kymo_append1(p, KYMO_PY_START_AT, offset / KYMO_CODE_UNIT);
+	}
+	Py_RETURN_NONE;
+}
+
+CALLBACK(py_start, return start(self, args, false))
+CALLBACK(py_start_timed, return start(self, args, true))
+
+/* Events that are told by their place alone. */
+always_inline PyObject *place(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+{
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	if (is_timed)
+		kymo_append_time(p);
+	kymo_append1(p, kind, units(args[1]));
+	Py_RETURN_NONE;
+}
+
+CALLBACK(py_resume, return place(self, args, KYMO_PY_RESUME, false))
+CALLBACK(py_resume_timed, return place(self, args, KYMO_PY_RESUME, true))
+CALLBACK(py_return, return place(self, args, KYMO_PY_RETURN, false))
+CALLBACK(py_return_timed, return place(self, args, KYMO_PY_RETURN, true))
+CALLBACK(py_yield, return place(self, args, KYMO_PY_YIELD, false))
+CALLBACK(py_yield_timed, return place(self, args, KYMO_PY_YIELD, true))
+
+/* Events with an exception: the name of its type. */
+always_inline PyObject *exception(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+{
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	if (is_timed)
+		kymo_append_time(p);
+	kymo_append2(p, kind, units(args[1]), kymo_name_of_type(python_of(self), Py_TYPE(args[2])));
+	Py_RETURN_NONE;
+}
+
+CALLBACK(py_throw, return exception(self, args, KYMO_PY_THROW, false))
+CALLBACK(py_throw_timed, return exception(self, args, KYMO_PY_THROW, true))
+CALLBACK(py_unwind, return exception(self, args, KYMO_PY_UNWIND, false))
+CALLBACK(py_unwind_timed, return exception(self, args, KYMO_PY_UNWIND, true))
+CALLBACK(raise, return exception(self, args, KYMO_RAISE, false))
+CALLBACK(reraise, return exception(self, args, KYMO_RERAISE, false))
+CALLBACK(exception_handled, return exception(self, args, KYMO_EXCEPTION_HANDLED, false))
+CALLBACK(stop_iteration, return exception(self, args, KYMO_STOP_ITERATION, false))
+
+always_inline PyObject *call(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+{
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	if (is_timed)
+		kymo_append_time(p);
+	kymo_append2(p, kind, units(args[1]), kymo_name_of_callable(python_of(self), args[2]));
+	Py_RETURN_NONE;
+}
+
+CALLBACK(py_call, return call(self, args, KYMO_CALL, false))
+CALLBACK(py_call_timed, return call(self, args, KYMO_CALL, true))
+CALLBACK(c_return, return call(self, args, KYMO_C_RETURN, false))
+CALLBACK(c_return_timed, return call(self, args, KYMO_C_RETURN, true))
+CALLBACK(c_raise, return call(self, args, KYMO_C_RAISE, false))
+CALLBACK(c_raise_timed, return call(self, args, KYMO_C_RAISE, true))
+
+always_inline PyObject *line(PyObject *self, PyObject *const *args, bool is_once)
+{
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	kymo_append_line(p, number(args[1]));
+	if (is_once)
+		return disable(self, args[0]);
+	Py_RETURN_NONE;
+}
+
+CALLBACK(py_line, return line(self, args, false))
+CALLBACK(py_line_once, return line(self, args, true))
+
+CALLBACK(instruction, {
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	kymo_append_instruction(p, units(args[1]));
+	Py_RETURN_NONE;
+})
+
+always_inline PyObject *jump(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_once)
+{
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	kymo_append2(p, kind, units(args[1]), units(args[2]));
+	if (is_once)
+		return disable(self, args[0]);
+	Py_RETURN_NONE;
+}
+
+CALLBACK(py_jump, return jump(self, args, KYMO_JUMP, false))
+
+#if KYMO_HAS_BRANCH_SIDES
+CALLBACK(branch_left, return jump(self, args, KYMO_BRANCH_LEFT, false))
+CALLBACK(branch_left_once, return jump(self, args, KYMO_BRANCH_LEFT, true))
+CALLBACK(branch_right, return jump(self, args, KYMO_BRANCH_RIGHT, false))
+CALLBACK(branch_right_once, return jump(self, args, KYMO_BRANCH_RIGHT, true))
+#else
+CALLBACK(branch, return jump(self, args, KYMO_BRANCH, false))
+
+/* DISABLE switches off both ways: only when both were seen. */
+CALLBACK(branch_once, {
+	struct kymo_python *python = python_of(self);
+	uint32_t offset = number(args[1]);
+	struct kymo_code *known;
+	struct kymo_producer *p = begin(self, args[0]);
+	bool is_last;
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	known = kymo_code_of(python, args[0]);
+	if (!kymo_code_add_arm(known, offset, kymo_branch_is_taken(args[0], offset, number(args[2])), &is_last))
+		kymo_append2(p, KYMO_BRANCH, units(args[1]), units(args[2]));
+	if (is_last)
+		return disable(self, args[0]);
+	Py_RETURN_NONE;
+})
+#endif
+
+always_inline PyObject *bit(PyObject *self, PyObject *const *args, bool is_taken)
+{
+	struct kymo_producer *p = begin(self, args[0]);
+
+	if (kymo_unlikely(!p))
+		return skip(self, args[0]);
+	kymo_append_branch(p, is_taken);
+	Py_RETURN_NONE;
+}
+
+#if KYMO_HAS_BRANCH_SIDES
+CALLBACK(branch_left_bit, return bit(self, args, false))
+CALLBACK(branch_right_bit, return bit(self, args, true))
+#else
+CALLBACK(branch_bit, return bit(self, args, kymo_branch_is_taken(args[0], number(args[1]), number(args[2]))))
+#endif
+
+const struct kymo_event kymo_event_ignored_call = {"CALL", KYMO_CALL, true, false, {ignore}};
+
+#define TIMED(name) {name, [KYMO_TIMED] = name##_timed}
+
+const struct kymo_event kymo_events[] = {
+	/* name, kind, can_disable, enters, callbacks */
+	{"PY_START", KYMO_PY_START, true, true, TIMED(py_start)},
+	{"PY_RESUME", KYMO_PY_RESUME, true, true, TIMED(py_resume)},
+	{"PY_RETURN", KYMO_PY_RETURN, true, false, TIMED(py_return)},
+	{"PY_YIELD", KYMO_PY_YIELD, true, false, TIMED(py_yield)},
+	{"PY_THROW", KYMO_PY_THROW, false, true, TIMED(py_throw)},
+	{"PY_UNWIND", KYMO_PY_UNWIND, false, false, TIMED(py_unwind)},
+	{"RAISE", KYMO_RAISE, false, false, {raise}},
+	{"RERAISE", KYMO_RERAISE, false, false, {reraise}},
+	{"EXCEPTION_HANDLED", KYMO_EXCEPTION_HANDLED, false, false, {exception_handled}},
+	{"STOP_ITERATION", KYMO_STOP_ITERATION, true, false, {stop_iteration}},
+	{"CALL", KYMO_CALL, true, false, TIMED(py_call)},
+	{"C_RETURN", KYMO_C_RETURN, false, false, TIMED(c_return)},
+	{"C_RAISE", KYMO_C_RAISE, false, false, TIMED(c_raise)},
+	{"LINE", KYMO_LINE, true, false, {py_line, [KYMO_ONCE] = py_line_once}},
+	{"INSTRUCTION", KYMO_INSTRUCTION, true, false, {instruction}},
+	{"JUMP", KYMO_JUMP, true, false, {py_jump}},
+#if KYMO_HAS_BRANCH_SIDES
+	{"BRANCH_LEFT", KYMO_BRANCH_LEFT, true, false,
+	 {branch_left, [KYMO_BITS] = branch_left_bit, [KYMO_ONCE] = branch_left_once}},
+	{"BRANCH_RIGHT", KYMO_BRANCH_RIGHT, true, false,
+	 {branch_right, [KYMO_BITS] = branch_right_bit, [KYMO_ONCE] = branch_right_once}},
+#else
+	{"BRANCH", KYMO_BRANCH, true, false, {branch, [KYMO_BITS] = branch_bit, [KYMO_ONCE] = branch_once}},
+#endif
+	{0},
+};

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The callbacks of sys.monitoring, one for each event. */
+#ifndef KYMO_PYEXT_CALLBACKS_H
+#define KYMO_PYEXT_CALLBACKS_H
+
+#include "pyext/python.h"
+
+struct kymo_callback {
+	PyObject_HEAD
+	vectorcallfunc call;
+	struct kymo_python *python;
+	const struct kymo_event *event;
+};
+
+/* What the recording asks of a callback. */
+enum kymo_variant {
+	KYMO_PLAIN,
+	KYMO_TIMED, /* --clock=exact */
+	KYMO_BITS,  /* branches as bits */
+	KYMO_ONCE,  /* each place switched off after its first event */
+	KYMO_VARIANTS,
+};
+
+struct kymo_event {
+	const char *name; /* in sys.monitoring.events */
+	enum kymo_kind kind;
+	bool can_disable; /* the interpreter takes DISABLE for an answer */
+	bool enters;      /* the event's frame was not on the stack before */
+	vectorcallfunc call[KYMO_VARIANTS]; /* NULL: as KYMO_PLAIN */
+};
+
+/* The events of this CPython; ends with an entry without a name. */
+extern const struct kymo_event kymo_events[];
+
+/* CALL where it must be on for C_RETURN and C_RAISE, and is not asked for itself. */
+extern const struct kymo_event kymo_event_ignored_call;
+
+#endif

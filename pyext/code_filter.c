@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/code_filter.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+	const Kymo__Config *config;
+	char package[PATH_MAX];
+	char stdlib[PATH_MAX];
+	char here[PATH_MAX]; /* working directory at the start: what relative names are relative to */
+} filter;
+
+void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib)
+{
+	filter.config = config;
+	snprintf(filter.package, sizeof(filter.package), "%s", package);
+	snprintf(filter.stdlib, sizeof(filter.stdlib), "%s", stdlib);
+	if (!getcwd(filter.here, sizeof(filter.here)))
+		filter.here[0] = 0;
+}
+
+/* True if @file lies below @folder. */
+static bool is_below(const char *file, const char *folder)
+{
+	size_t length = strlen(folder);
+
+	while (length && folder[length - 1] == '/')
+		length--;
+	return length && !strncmp(file, folder, length) && file[length] == '/';
+}
+
+/* True if @file is, or is in, the module called @name. */
+static bool is_in_module(const char *file, const char *name)
+{
+	char path[PATH_MAX];
+	const char *found;
+	size_t length = (size_t)snprintf(path, sizeof(path), "/%s", name);
+
+	if (length >= sizeof(path))
+		return false;
+	for (char *c = path; *c; c++)
+		*c = *c == '.' ? '/' : *c;
+	for (found = strstr(file, path); found; found = strstr(found + 1, path)) {
+		if (found[length] == '/' || !strcmp(found + length, ".py"))
+			return true;
+	}
+	return false;
+}
+
+/* A path, if it has a slash or is "."; else the name of a module, or of a folder anywhere. */
+static bool is_of_source(const char *file, const char *source)
+{
+	char folder[2 * PATH_MAX];
+
+	if (source[0] == '/')
+		return is_below(file, source);
+	while (!strncmp(source, "./", 2))
+		source += 2;
+	if (!strcmp(source, ".") || !*source)
+		return is_below(file, filter.here);
+	if (!strchr(source, '/'))
+		return is_in_module(file, source);
+	snprintf(folder, sizeof(folder), "%s/%s", filter.here, source);
+	return is_below(file, folder);
+}
+
+/* A pattern that does not begin at the root may begin at any folder. */
+static bool matches(const char *file, const char *pattern)
+{
+	char anywhere[PATH_MAX];
+
+	if (pattern[0] == '/' || pattern[0] == '*')
+		return !fnmatch(pattern, file, 0);
+	snprintf(anywhere, sizeof(anywhere), "*/%s", pattern);
+	return !fnmatch(anywhere, file, 0) || !fnmatch(pattern, file, 0);
+}
+
+static bool any(bool (*test)(const char *file, const char *what), const char *file, char **what,
+		size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (test(file, what[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_stdlib(const char *file)
+{
+	return !strncmp(file, "<frozen ", 8) ||
+	       (is_below(file, filter.stdlib) && !strstr(file, "/site-packages/") &&
+		!strstr(file, "/dist-packages/"));
+}
+
+bool kymo_filter_wants(const char *file)
+{
+	const Kymo__Config *config = filter.config;
+	char path[2 * PATH_MAX];
+
+	if (is_below(file, filter.package))
+		return false;
+	if (file[0] != '/' && file[0] != '<') {
+		snprintf(path, sizeof(path), "%s/%s", filter.here, file);
+		file = path;
+	}
+	if (config->no_stdlib && is_stdlib(file))
+		return false;
+	if (any(matches, file, config->omit, config->n_omit))
+		return false;
+	if (config->n_source && !any(is_of_source, file, config->source, config->n_source))
+		return false;
+	return !config->n_include || any(matches, file, config->include, config->n_include);
+}

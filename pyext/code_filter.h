@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which code the user wants recorded: decided once per code object, by its file name. */
+#ifndef KYMO_PYEXT_CODE_FILTER_H
+#define KYMO_PYEXT_CODE_FILTER_H
+
+#include <stdbool.h>
+
+#include "format/metadata.pb-c.h"
+
+/*
+ * Decide by @config from now on; it must outlive every use.  @package is the folder of the
+ * extension, whose own code is never recorded; @stdlib that of the standard library.  Both
+ * are copied.
+ */
+void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib);
+
+/* True if code of @file (co_filename) is to be recorded. */
+bool kymo_filter_wants(const char *file);
+
+#endif

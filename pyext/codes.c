@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/codes.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "pyext/code_filter.h"
+#include "pyext/text.h"
+
+/* A miss only writes the content again, so slots are simply overwritten. */
+#define CONTENTS 65536U
+/* A lost definition is tried again after so many events of its code. */
+#define RETRY_EVERY 4096U
+
+uint32_t kymo_codes_generation;
+
+static struct content {
+	XXH128_hash_t hash;
+	uint64_t id;
+} *contents;
+static pthread_mutex_t contents_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_contents(void)
+{
+	pthread_mutex_lock(&contents_lock);
+}
+
+static void unlock_contents(void)
+{
+	pthread_mutex_unlock(&contents_lock);
+}
+
+void kymo_codes_begin(uint32_t generation)
+{
+	lock_contents();
+	free(contents);
+	contents = generation ? calloc(CONTENTS, sizeof(*contents)) : NULL;
+	kymo_codes_generation = generation;
+	unlock_contents();
+}
+
+static bool define_content(Kymo__Content *content)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	content->id = kymo_next_content_id();
+	definition.kind_case = KYMO__DEFINITION__KIND_CONTENT;
+	definition.content = content;
+	return kymo_define(&definition);
+}
+
+/* The id of @content, written if nothing equal is known; 0 if it could not be.  Locked. */
+static uint64_t intern_content(struct kymo_arena *arena, Kymo__Content *content)
+{
+	size_t bytes = kymo__content__get_packed_size(content);
+	uint8_t *packed = kymo_arena_take(arena, bytes);
+	struct content *known;
+	XXH128_hash_t hash;
+
+	if (!packed || !contents)
+		return define_content(content) ? content->id : 0;
+	kymo__content__pack(content, packed);
+	hash = XXH3_128bits(packed, bytes);
+	known = &contents[hash.low64 % CONTENTS];
+	if (!known->id || !XXH128_isEqual(known->hash, hash)) {
+		if (!define_content(content))
+			return 0;
+		*known = (struct content){.hash = hash, .id = content->id};
+	}
+	return known->id;
+}
+
+static ProtobufCBinaryData binary(PyObject *bytes)
+{
+	return (ProtobufCBinaryData){
+		.data = (uint8_t *)PyBytes_AS_STRING(bytes),
+		.len = (size_t)PyBytes_GET_SIZE(bytes),
+	};
+}
+
+/* Write the definitions of @known's code; its id, or KYMO_ID_UNKNOWN. */
+static uint32_t define_code(struct kymo_code *known)
+{
+	PyCodeObject *code = known->code;
+	PyObject *bytecode = kymo_code_bytes(code);
+	struct kymo_arena arena = {0};
+	Kymo__Content content = KYMO__CONTENT__INIT;
+	Kymo__Code message = KYMO__CODE__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	bool is_defined = false;
+
+	if (!bytecode)
+		return KYMO_ID_UNKNOWN;
+	content.file = kymo_text(&arena, code->co_filename);
+	content.name = kymo_text(&arena, code->co_name);
+	content.qualname = kymo_text(&arena, code->co_qualname);
+	content.first_line = (uint32_t)code->co_firstlineno;
+	content.flags = (uint32_t)code->co_flags;
+	content.bytecode = binary(bytecode);
+	content.line_table = binary(code->co_linetable);
+	content.exception_table = binary(code->co_exceptiontable);
+	content.varnames = kymo_texts(&arena, code->co_localsplusnames, &content.n_varnames);
+	content.names = kymo_texts(&arena, code->co_names, &content.n_names);
+	content.argcount = (uint32_t)code->co_argcount;
+	content.posonlyargcount = (uint32_t)code->co_posonlyargcount;
+	content.kwonlyargcount = (uint32_t)code->co_kwonlyargcount;
+	known->entry = kymo_entry_offset(content.bytecode.data, content.bytecode.len);
+
+	lock_contents();
+	message.content = intern_content(&arena, &content);
+	unlock_contents();
+	if (message.content) {
+		message.id = kymo_next_code_id();
+		message.entry_offset = known->entry / KYMO_CODE_UNIT;
+		definition.kind_case = KYMO__DEFINITION__KIND_CODE;
+		definition.code = &message;
+		/* Records have room for 32 bits. */
+		is_defined = message.id <= UINT32_MAX && kymo_define(&definition);
+	}
+	kymo_arena_free(&arena);
+	Py_DECREF(bytecode);
+	return is_defined ? (uint32_t)message.id : KYMO_ID_UNKNOWN;
+}
+
+static void define_freed(uint64_t id)
+{
+	Kymo__CodeFreed freed = KYMO__CODE_FREED__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+
+	freed.id = id;
+	definition.kind_case = KYMO__DEFINITION__KIND_CODE_FREED;
+	definition.code_freed = &freed;
+	kymo_define(&definition);
+}
+
+/* The slot's free function: the code object is going away. */
+static void free_cell(void *extra)
+{
+	struct kymo_code *known = extra;
+
+	if (!known)
+		return;
+	/* The registers of a forked child that has not joined yet are blank, and its stream
+	 * is not open: ids are not reused, so the message is not missed. */
+	if (known->defined == kymo_codes_generation && kymo_process_is_recording()) {
+		kymo_forget_code(known->code);
+		define_freed(known->id);
+	}
+	*known->link = known->next;
+	if (known->next)
+		known->next->link = known->link;
+	free(known->arms);
+	free(known);
+}
+
+bool kymo_codes_attach(struct kymo_python *python)
+{
+	static bool is_forkable;
+
+	python->extra = PyUnstable_Eval_RequestCodeExtraIndex(free_cell);
+	if (python->extra < 0) {
+		PyErr_SetString(PyExc_RuntimeError, "kymo: all extra slots of code objects are taken");
+		return false;
+	}
+	/* Another interpreter's thread may be in intern_content() while this one forks. */
+	if (!is_forkable)
+		is_forkable = !pthread_atfork(lock_contents, unlock_contents, unlock_contents);
+	return true;
+}
+
+struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code)
+{
+	struct kymo_code *known;
+
+	if (!PyCode_Check(code))
+		return NULL;
+	known = kymo_code_extra(code, python->extra);
+	if (known)
+		return known;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return NULL;
+	if (PyUnstable_Code_SetExtra(code, python->extra, known) < 0) {
+		/* No memory, or the interpreter is past its end. */
+		PyErr_Clear();
+		free(known);
+		return NULL;
+	}
+	known->code = (PyCodeObject *)code;
+	known->first_line = (uint32_t)known->code->co_firstlineno;
+	known->next = python->codes;
+	known->link = &python->codes;
+	if (known->next)
+		known->next->link = &known->next;
+	python->codes = known;
+	return known;
+}
+
+/* True if something can be defined now. */
+static bool is_recording(void)
+{
+	if (kymo_process_is_orphan())
+		kymo_process_adopt();
+	return kymo_process_is_recording();
+}
+
+struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
+{
+	struct kymo_code *known = kymo_code_of(python, code);
+
+	if (!known || !kymo_codes_generation)
+		return NULL;
+	if (known->defined == kymo_codes_generation)
+		return known;
+	if (!is_recording())
+		return NULL;
+	if (known->decided != kymo_codes_generation) {
+		struct kymo_arena arena = {0};
+
+		known->decided = kymo_codes_generation;
+		known->sights = 0;
+		known->id = KYMO_ID_UNKNOWN;
+		free(known->arms);
+		known->arms = NULL;
+		known->is_wanted = kymo_filter_wants(kymo_text(&arena, known->code->co_filename));
+		kymo_arena_free(&arena);
+	}
+	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {
+		known->id = define_code(known);
+		known->defined = known->id != KYMO_ID_UNKNOWN ? kymo_codes_generation : 0;
+	}
+	return known;
+}
+
+bool kymo_code_add_arm(struct kymo_code *known, uint32_t offset, bool is_taken, bool *is_last)
+{
+	size_t units = (size_t)Py_SIZE(known->code);
+	size_t unit = offset / KYMO_CODE_UNIT;
+	unsigned shift = unit % 4 * 2;
+	uint8_t arm = (uint8_t)(1U << (shift + is_taken));
+	bool is_known;
+
+	*is_last = false;
+	if (!known->arms)
+		known->arms = calloc(units / 4 + 1, 1);
+	if (!known->arms || unit >= units)
+		return false;
+	is_known = known->arms[unit / 4] & arm;
+	known->arms[unit / 4] |= arm;
+	*is_last = (known->arms[unit / 4] >> shift & 3) == 3;
+	return is_known;
+}

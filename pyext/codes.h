@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Codes: what is known of a code object, in its extra slot.
+ *
+ * Every function is called with the interpreter's GIL held; interpreters with GILs of
+ * their own share the tables behind this, under a lock.
+ */
+#ifndef KYMO_PYEXT_CODES_H
+#define KYMO_PYEXT_CODES_H
+
+#include "pyext/python.h"
+
+struct kymo_code {
+	uint32_t defined;    /* recording in which the code has an id */
+	uint32_t id;         /* KYMO_ID_UNKNOWN: its definition was lost; tried again now and then */
+	uint32_t first_line;
+	uint32_t entry;      /* bytes: where PY_START is delivered */
+	uint32_t decided;    /* recording in which the filter was asked, and ... */
+	bool is_wanted;      /* ... its answer */
+	bool is_disabled;    /* DISABLE was returned for a place in this code */
+	uint32_t sights;     /* since the definition was lost */
+	uint32_t name;       /* name id, for calls of it ... */
+	uint32_t named;      /* ... in this recording */
+	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
+	PyCodeObject *code;
+	struct kymo_python *python;
+	struct kymo_code *next, **link;
+};
+
+/* The recording that ids belong to; 0 while there is none. */
+extern uint32_t kymo_codes_generation;
+
+/* Begin a recording: what is in codes from an earlier one means nothing now.  0: it ends. */
+void kymo_codes_begin(uint32_t generation);
+
+/* Give @python a slot in its code objects; false with an exception set. */
+bool kymo_codes_attach(struct kymo_python *python);
+
+/* What is known of @code, nothing at first; NULL: no code object, no memory. */
+struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code);
+
+/*
+ * The same with the filter's decision in it and, if the code is wanted, an id.
+ * NULL: nothing can be recorded of it.
+ */
+struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code);
+
+/* Of code that has an id; otherwise NULL, then see kymo_code_get(). */
+static inline struct kymo_code *kymo_code_find(const struct kymo_python *python, PyObject *code)
+{
+	struct kymo_code *known;
+
+	if (kymo_unlikely(!PyCode_Check(code)))
+		return NULL;
+	known = kymo_code_extra(code, python->extra);
+	return kymo_likely(known && known->defined == kymo_codes_generation) ? known : NULL;
+}
+
+/* Remember a way of the branch at @offset bytes; true if it was known.  @is_last: both are now. */
+bool kymo_code_add_arm(struct kymo_code *known, uint32_t offset, bool is_taken, bool *is_last);
+
+#endif

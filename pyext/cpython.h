@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What differs between CPython 3.12, 3.13, 3.14 and 3.15, and what no public header
+ * gives.  Nothing else in this folder looks at the version.
+ */
+#ifndef KYMO_PYEXT_CPYTHON_H
+#define KYMO_PYEXT_CPYTHON_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* 3.14 split BRANCH, which tells both ways of a branch at once, into one event for each. */
+#define KYMO_HAS_BRANCH_SIDES (PY_VERSION_HEX >= 0x030e0000)
+
+#ifdef Py_GIL_DISABLED
+#define KYMO_FREE_THREADED true
+#else
+#define KYMO_FREE_THREADED false
+#endif
+
+/* PyUnstable_Code_GetExtra() without the call: the layout has been this since 3.6. */
+struct kymo_code_extras {
+	Py_ssize_t size;
+	void *slots[];
+};
+
+static inline void *kymo_code_extra(PyObject *code, Py_ssize_t index)
+{
+	const struct kymo_code_extras *extras = ((PyCodeObject *)code)->co_extra;
+
+	return extras && index < extras->size ? extras->slots[index] : NULL;
+}
+
+/* One frame of the calling thread's stack. */
+struct kymo_frame {
+	void *frame;
+	PyCodeObject *code;
+	uint32_t offset; /* code units */
+};
+
+/* The innermost frame that runs, or the next outer one; false: there is none. */
+bool kymo_frame_first(struct kymo_frame *frame);
+bool kymo_frame_next(struct kymo_frame *frame);
+
+/* True if the branch at @offset, which went on at @dest (both in bytes), jumped. */
+bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest);
+
+/* Offset in bytes of the RESUME at which PY_START is delivered, out of co_code. */
+uint32_t kymo_entry_offset(const uint8_t *bytecode, size_t bytes);
+
+/* co_code as a new reference; unlike `code.co_code` it leaves no copy behind.  NULL: no memory. */
+PyObject *kymo_code_bytes(PyCodeObject *code);
+
+#endif

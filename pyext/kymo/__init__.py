@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kymo, a flight recorder for CPython.
+
+    with kymo.record("run.kymo", events="full"):
+        ...
+
+Every interpreter that starts where Kymo is installed may import this file: the rest is
+imported when it is first used.
+"""
+
+__all__ = ["is_recording", "mark", "record", "snapshot", "start", "stop", "trace"]
+
+
+def __getattr__(name):
+    if name not in __all__ and name != "__version__":
+        raise AttributeError(f"module 'kymo' has no attribute {name!r}")
+    from kymo import _recording
+
+    value = globals()[name] = getattr(_recording, name)
+    return value

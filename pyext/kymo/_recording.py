@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs call: start and stop a recording of themselves, leave marks in it."""
+
+import _thread
+import os
+import sys
+import time
+
+from kymo import _kymo
+from kymo._kymo import __version__, is_recording, mark, snapshot
+
+_lock = _thread.RLock()
+os.register_at_fork(after_in_child=_lock._at_fork_reinit)
+
+# Calls of start() without their stop(), and whether the first of them began the session.
+_depth = 0
+_began = False
+
+
+def _find_program():
+    """The native program `kymo`, which reads what is recorded."""
+    package = os.path.dirname(_kymo.__file__)
+    folders = [
+        os.path.join(package, "..", "..", "bin"),
+        os.path.join(package, "..", "..", "..", "..", "bin"),
+        os.path.dirname(sys.executable or ""),
+        os.path.join(sys.prefix, "bin"),
+        *os.environ.get("PATH", os.defpath).split(os.pathsep),
+    ]
+    named = os.environ.get("KYMO_PROGRAM")
+    programs = [named] if named else [os.path.join(folder, "kymo") for folder in folders if folder]
+    for program in programs:
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return os.path.abspath(program)
+    raise FileNotFoundError(f"kymo: there is no program at {programs[0]}; KYMO_PROGRAM can name it")
+
+
+def _choose_output():
+    name = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
+    name = "".join(c for c in name.removesuffix(".py") if c.isalnum() or c in "_-.") or "python"
+    base = os.path.abspath(f"kymo-{name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    path, again = base + ".kymo", 1
+    while os.path.exists(path) or os.path.exists(path + ".incomplete"):
+        again += 1
+        path = f"{base}-{again}.kymo"
+    return path
+
+
+def begin(output=None, **options):
+    """Begin a session and record this process, and those that it starts, into it."""
+    if output is None:
+        path = _choose_output()
+    else:
+        path = os.path.abspath(os.fspath(output))
+        if os.path.exists(path) and not options.get("force"):
+            raise FileExistsError(f"kymo: {path} exists; force=True replaces it")
+    session = _kymo.start(_find_program(), {**options, "output": path})
+    if not options.get("no_subprocesses"):
+        os.environ["KYMO_SESSION"] = session
+
+
+def start(output=None, **options):
+    """Start to record this process, all its threads, into the file `output`.
+
+    Options are those of `kymo record`, with underscores: events="calls" (a profile, or names of
+    events with commas between them), c_calls=False, policy="block", clock="sampled", ring_size,
+    max_size, source, include, omit, no_stdlib, no_subprocesses, session_dir, force.
+
+    If the process is recorded already, by another start() or by `kymo record`, this only adds
+    to that recording, and output and options mean nothing.  Every start() needs a stop().
+
+    Raises ValueError for an option that means nothing, FileExistsError, OSError if the
+    session cannot be made, RuntimeError if other tools hold every id of sys.monitoring.
+    """
+    global _depth, _began
+    with _lock:
+        if _depth == 0:
+            _began = not is_recording()
+            if _began:
+                begin(output, **options)
+            else:
+                _kymo.join()
+        _depth += 1
+
+
+def stop():
+    """End what the last start() began.  With the first one's end the trace is complete."""
+    global _depth
+    with _lock:
+        if _depth == 0:
+            raise RuntimeError("kymo.stop() without kymo.start()")
+        _depth -= 1
+        if _depth == 0 and _began:
+            os.environ.pop("KYMO_SESSION", None)
+            _kymo.stop()
+
+
+class record:
+    """A context manager, and a decorator, that records what runs in it: see start()."""
+
+    def __init__(self, output=None, **options):
+        self._output = output
+        self._options = options
+
+    def __enter__(self):
+        start(self._output, **self._options)
+
+    def __exit__(self, kind, error, traceback):
+        stop()
+
+    def __call__(self, function):
+        import functools
+        import inspect
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def recorded(*args, **kwargs):
+                with self:
+                    return await function(*args, **kwargs)
+
+        else:
+
+            @functools.wraps(function)
+            def recorded(*args, **kwargs):
+                with self:
+                    return function(*args, **kwargs)
+
+        return recorded
+
+
+def trace(function=None, output=None, **options):
+    """Record while the decorated function runs: `@kymo.trace` or `@kymo.trace(output=…)`."""
+    decorate = record(output, **options)
+    return decorate if function is None else decorate(function)

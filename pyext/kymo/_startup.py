@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record this interpreter from its start, where the environment asks for it.
+
+Run by kymo.pth, or from Python 3.15 on by kymo.start, in every interpreter that Kymo is
+installed for.
+"""
+
+import os
+import sys
+
+_FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SUBPROCESSES", "FORCE", "QUIET")
+_WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SESSION_DIR")
+_LISTS = ("SOURCE", "INCLUDE", "OMIT")
+
+
+def _is_set(value):
+    return value not in (None, "", "0")
+
+
+def _options(environ):
+    """The options that KYMO_* variables name."""
+    options = {name.lower(): True for name in _FLAGS if _is_set(environ.get("KYMO_" + name))}
+    for name in _WORDS + _LISTS:
+        value = environ.get("KYMO_" + name)
+        if value:
+            options[name.lower()] = value.split(",") if name in _LISTS else value
+    return options
+
+
+def main():
+    environ = os.environ
+    wanted = _is_set(environ.get("KYMO"))
+    if not wanted and not environ.get("KYMO_SESSION"):
+        return
+    try:
+        from kymo import _kymo
+
+        children = _kymo.join()
+        if children is None and wanted:
+            from kymo._recording import begin
+
+            options = _options(environ)
+            begin(**options)
+            children = not options.get("no_subprocesses")
+        if not children:
+            environ.pop("KYMO", None)
+            environ.pop("KYMO_SESSION", None)
+    except Exception as error:
+        sys.stderr.write(f"kymo: this Python is not recorded: {error}\n")

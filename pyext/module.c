@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The module kymo._kymo: what the package kymo and the start-up files call. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "pyext/names.h"
+#include "pyext/recording.h"
+#include "pyext/session_start.h"
+
+/* The trace is sealed within moments unless the disk is slow. */
+#define FINISH_TIMEOUT_NS UINT64_C(60000000000)
+
+/* Process that began the present session; other processes only joined it. */
+static pid_t session_owner;
+
+static const char join_doc[] =
+	"join() -> bool or None\n\n"
+	"Record this process, and this interpreter, into the session that $KYMO_SESSION names.\n"
+	"True: also processes that it starts are to be recorded; False: they are not; None: there is\n"
+	"nothing to join.  Raises OSError or RuntimeError if it cannot be done.";
+
+static PyObject *join(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+	const char *dir = getenv("KYMO_SESSION");
+	/* Another interpreter of this process may have begun a session that is not announced. */
+	bool is_known = kymo_recording_session() || (dir && *dir);
+	int joined = is_known ? kymo_recording_join(dir) : 0;
+
+	if (joined < 0)
+		return NULL;
+	if (!joined)
+		Py_RETURN_NONE;
+	return PyBool_FromLong(!kymo_session_config(kymo_recording_session())->no_subprocesses);
+}
+
+/* The session cannot be joined: no one else will end it.  Keeps the exception. */
+static void abandon(const char *dir)
+{
+	PyObject *raised = PyErr_GetRaisedException();
+	struct kymo_session *session;
+
+	if (kymo_session_open(dir, &session, NULL) >= 0) {
+		kymo_session_finish(kymo_session_page(session), FINISH_TIMEOUT_NS);
+		kymo_session_close(session);
+	}
+	PyErr_SetRaisedException(raised);
+}
+
+static const char start_doc[] =
+	"start(program, options) -> str\n\n"
+	"Begin a session with options as in kymo.start(), read by the program at that path, and record\n"
+	"this process into it.  Returns the session's folder.";
+
+static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args)
+{
+	Kymo__Config config = KYMO__CONFIG__INIT;
+	struct kymo_arena arena = {0};
+	char profile[] = "calls";
+	char dir[KYMO_DIR_BYTES];
+	const char *program;
+	PyObject *options;
+	bool is_started;
+	int joined;
+
+	if (!PyArg_ParseTuple(args, "sO!", &program, &PyDict_Type, &options))
+		return NULL;
+	if (kymo_recording_session())
+		return PyErr_Format(PyExc_RuntimeError, "kymo: this process is recorded already");
+	config.policy = KYMO_POLICY_BLOCK;
+	config.clock_mode = KYMO_CLOCK_SAMPLED;
+	if (kymo_config_set_events(&config, profile, NULL) < 0)
+		return NULL;
+	is_started = kymo_options_parse(options, &config, &arena) && kymo_session_start(&config, program, dir);
+	kymo_arena_free(&arena);
+	if (!is_started)
+		return NULL;
+	joined = kymo_recording_join(dir);
+	if (!joined)
+		PyErr_SetString(PyExc_RuntimeError, "kymo: the reader ended at once");
+	if (joined <= 0) {
+		abandon(dir);
+		return NULL;
+	}
+	session_owner = getpid();
+	return PyUnicode_DecodeFSDefault(dir);
+}
+
+static const char stop_doc[] =
+	"stop()\n\n"
+	"Stop recording this process.  If it began the session, the trace is complete when this\n"
+	"returns; a RuntimeWarning says where that failed.";
+
+static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+	struct kymo_session *session = kymo_recording_session();
+	int code = 0;
+
+	if (!session)
+		Py_RETURN_NONE;
+	kymo_recording_stop();
+	if (session_owner == getpid())
+		code = kymo_session_finish(kymo_session_page(session), FINISH_TIMEOUT_NS);
+	session_owner = 0;
+	kymo_recording_close();
+	if (code == -EOWNERDEAD && PyErr_WarnEx(PyExc_RuntimeWarning, "kymo: the reader was killed; the trace is not complete", 1))
+		return NULL;
+	if (code == -ETIMEDOUT && PyErr_WarnEx(PyExc_RuntimeWarning, "kymo: the trace is still being written", 1))
+		return NULL;
+	Py_RETURN_NONE;
+}
+
+static const char is_recording_doc[] =
+	"is_recording() -> bool\n\n"
+	"True while this process is recorded, whoever began that.";
+
+static PyObject *is_recording(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+	return PyBool_FromLong(kymo_recording_session() != NULL);
+}
+
+static const char mark_doc[] =
+	"mark(text)\n\n"
+	"Put an event with a text of the program's own into the trace, at this place of the calling\n"
+	"thread.  Does nothing while the process is not recorded.";
+
+static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
+{
+	struct kymo_python *python;
+	struct kymo_producer *p;
+	struct kymo_arena arena = {0};
+	uint32_t id;
+
+	if (!PyUnicode_Check(text))
+		return PyErr_Format(PyExc_TypeError, "mark() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+	if (!kymo_recording_session())
+		Py_RETURN_NONE;
+	python = kymo_python_get();
+	if (!python)
+		return NULL;
+	kymo_process_adopt();
+	id = kymo_text_id(kymo_text(&arena, text));
+	kymo_arena_free(&arena);
+	p = kymo_producer;
+	if (kymo_is_ready(p) || (p = kymo_refill(&python->host))) {
+		kymo_check_switch(p, &python->host);
+		kymo_append_mark(p, id);
+	}
+	Py_RETURN_NONE;
+}
+
+static const char snapshot_doc[] =
+	"snapshot(why)\n\n"
+	"With policy overwrite: have the events that the rings hold now written to the trace, and wait\n"
+	"until they are.  Does nothing while the process is not recorded; raises OSError without a\n"
+	"reader, TimeoutError if it does not answer for ten seconds.";
+
+static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
+{
+	struct kymo_session *session = kymo_recording_session();
+	struct kymo_arena arena = {0};
+	struct kymo_error error;
+	const char *why;
+	int code;
+
+	if (!PyUnicode_Check(text))
+		return PyErr_Format(PyExc_TypeError, "snapshot() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+	if (!session)
+		Py_RETURN_NONE;
+	why = kymo_text(&arena, text);
+	Py_BEGIN_ALLOW_THREADS
+	code = kymo_snapshot(session, why, UINT64_C(10000000000));
+	Py_END_ALLOW_THREADS
+	kymo_arena_free(&arena);
+	if (code < 0) {
+		kymo_fail(&error, code, "kymo: no snapshot: %s", code == -ETIMEDOUT ? "the reader does not answer" : "there is no reader");
+		return kymo_raise(code, &error);
+	}
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+	{"join", join, METH_NOARGS, join_doc},
+	{"start", start, METH_VARARGS, start_doc},
+	{"stop", stop, METH_NOARGS, stop_doc},
+	{"is_recording", is_recording, METH_NOARGS, is_recording_doc},
+	{"mark", mark, METH_O, mark_doc},
+	{"snapshot", snapshot, METH_O, snapshot_doc},
+	{0},
+};
+
+static int module_exec(PyObject *module)
+{
+	if (KYMO_FREE_THREADED) {
+		PyErr_SetString(PyExc_ImportError, "kymo does not record free-threaded builds of Python yet");
+		return -1;
+	}
+	return PyModule_AddStringConstant(module, "__version__", KYMO_VERSION);
+}
+
+static PyModuleDef_Slot slots[] = {
+	{Py_mod_exec, module_exec},
+	{Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+	{0, NULL},
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "kymo._kymo",
+	.m_doc = "The recorder of Kymo; see the package kymo.",
+	.m_methods = methods,
+	.m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__kymo(void);
+
+PyMODINIT_FUNC PyInit__kymo(void)
+{
+	return PyModuleDef_Init(&definition);
+}

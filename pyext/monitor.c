@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/monitor.h"
+
+#include <stddef.h>
+
+#include "pyext/callbacks.h"
+#include "pyext/codes.h"
+
+/* In this order: 0, 1, 2 and 5 have uses that the standard library suggests. */
+static const int tool_ids[KYMO_TOOL_IDS] = {3, 4, 5, 0, 1, 2};
+
+#define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
+#define C_EVENTS (EVENT(C_RETURN) | EVENT(C_RAISE))
+
+static void callback_free(PyObject *self)
+{
+	PyTypeObject *type = Py_TYPE(self);
+
+	type->tp_free(self);
+	Py_DECREF(type);
+}
+
+static PyMemberDef callback_members[] = {
+	{"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(struct kymo_callback, call), Py_READONLY, NULL},
+	{0},
+};
+
+static PyType_Slot callback_slots[] = {
+	{Py_tp_dealloc, callback_free},
+	{Py_tp_call, PyVectorcall_Call},
+	{Py_tp_members, callback_members},
+	{0, NULL},
+};
+
+static PyType_Spec callback_spec = {
+	.name = "kymo._kymo.Callback",
+	.basicsize = sizeof(struct kymo_callback),
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+		 Py_TPFLAGS_IMMUTABLETYPE,
+	.slots = callback_slots,
+};
+
+PyObject *kymo_callback_type(void)
+{
+	return PyType_FromSpec(&callback_spec);
+}
+
+static PyObject *callback_new(struct kymo_python *python, const struct kymo_event *event,
+			      const Kymo__Config *config)
+{
+	PyTypeObject *type = (PyTypeObject *)python->callback_type;
+	struct kymo_callback *callback = (struct kymo_callback *)type->tp_alloc(type, 0);
+	enum kymo_variant variant = KYMO_PLAIN;
+
+	if (!callback)
+		return NULL;
+	if (config->clock_mode == KYMO_CLOCK_EXACT && event->call[KYMO_TIMED])
+		variant = KYMO_TIMED;
+	else if (config->once && event->call[KYMO_ONCE])
+		variant = KYMO_ONCE;
+	else if (config->branch_bits && event->call[KYMO_BITS])
+		variant = KYMO_BITS;
+	callback->call = event->call[variant];
+	callback->python = python;
+	callback->event = event;
+	return (PyObject *)callback;
+}
+
+/* Borrowed, and NULL with an exception set if a program has removed it. */
+static PyObject *monitoring(void)
+{
+	PyObject *module = PySys_GetObject("monitoring");
+
+	if (!module)
+		PyErr_SetString(PyExc_RuntimeError, "kymo: sys.monitoring is gone");
+	return module;
+}
+
+/* The bit of @event in masks of sys.monitoring; 0 with an exception set. */
+static unsigned long event_mask(const struct kymo_event *event)
+{
+	PyObject *events = monitoring() ? PyObject_GetAttrString(monitoring(), "events") : NULL;
+	PyObject *value = events ? PyObject_GetAttrString(events, event->name) : NULL;
+	unsigned long mask = value ? PyLong_AsUnsignedLong(value) : 0;
+
+	Py_XDECREF(value);
+	Py_XDECREF(events);
+	return PyErr_Occurred() ? 0 : mask;
+}
+
+/* Those of @config, in the terms of this CPython. */
+static uint64_t wanted_events(const Kymo__Config *config)
+{
+	uint64_t events = config->events;
+
+	if (KYMO_HAS_BRANCH_SIDES && events & EVENT(BRANCH))
+		events |= EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT);
+	if (!KYMO_HAS_BRANCH_SIDES && !(events & EVENT(BRANCH)) &&
+	    events & (EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT))) {
+		PyErr_SetString(PyExc_ValueError,
+				"BRANCH_LEFT and BRANCH_RIGHT exist from Python 3.14 on: use BRANCH");
+		return 0;
+	}
+	return events;
+}
+
+/* @events includes @event, as it is or for the sake of another. */
+static const struct kymo_event *as_wanted(const struct kymo_event *event, uint64_t events)
+{
+	if (events & UINT64_C(1) << event->kind)
+		return event;
+	return event->kind == KYMO_CALL && events & C_EVENTS ? &kymo_event_ignored_call : NULL;
+}
+
+/* A new reference to the name of the tool that holds @id, or to None. */
+static PyObject *tool_name(int id)
+{
+	return monitoring() ? PyObject_CallMethod(monitoring(), "get_tool", "i", id) : NULL;
+}
+
+static bool fail_without_tool(void)
+{
+	PyObject *names = PyList_New(0);
+	PyObject *separator = PyUnicode_FromString(", ");
+	PyObject *text = NULL;
+
+	for (int id = 0; names && id < KYMO_TOOL_IDS; id++) {
+		PyObject *name = tool_name(id);
+		PyObject *item = name ? PyUnicode_FromFormat("%S (%d)", name, id) : NULL;
+
+		if (!item || PyList_Append(names, item) < 0)
+			Py_CLEAR(names);
+		Py_XDECREF(item);
+		Py_XDECREF(name);
+	}
+	if (names && separator)
+		text = PyUnicode_Join(separator, names);
+	if (text)
+		PyErr_Format(PyExc_RuntimeError, "kymo: every tool id of sys.monitoring is taken: %U", text);
+	Py_XDECREF(text);
+	Py_XDECREF(separator);
+	Py_XDECREF(names);
+	return false;
+}
+
+static bool take_tool(struct kymo_python *python)
+{
+	for (int i = 0; i < KYMO_TOOL_IDS; i++) {
+		PyObject *name = tool_name(tool_ids[i]);
+		PyObject *done;
+
+		if (!name)
+			return false;
+		Py_DECREF(name);
+		if (name != Py_None)
+			continue;
+		done = PyObject_CallMethod(monitoring(), "use_tool_id", "is", tool_ids[i], "kymo");
+		if (!done)
+			return false;
+		Py_DECREF(done);
+		python->tool = tool_ids[i];
+		return true;
+	}
+	return fail_without_tool();
+}
+
+static bool register_callback(const struct kymo_python *python, unsigned long mask, PyObject *callback)
+{
+	PyObject *before = PyObject_CallMethod(monitoring(), "register_callback", "ikO", python->tool, mask, callback);
+
+	Py_XDECREF(before);
+	return before;
+}
+
+static bool set_events(const struct kymo_python *python, unsigned long mask)
+{
+	PyObject *done = PyObject_CallMethod(monitoring(), "set_events", "ik", python->tool, mask);
+
+	Py_XDECREF(done);
+	return done;
+}
+
+bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
+{
+	uint64_t events = wanted_events(config);
+
+	if (PyErr_Occurred() || !monitoring() || !take_tool(python))
+		return false;
+	for (const struct kymo_event *each = kymo_events; each->name; each++) {
+		const struct kymo_event *event = as_wanted(each, events);
+		unsigned long mask = event ? event_mask(event) : 0;
+		PyObject *callback = mask ? callback_new(python, event, config) : NULL;
+		bool is_done = !event || (callback && register_callback(python, mask, callback));
+
+		Py_XDECREF(callback);
+		if (!is_done)
+			return false;
+	}
+	return true;
+}
+
+bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config)
+{
+	uint64_t events = wanted_events(config);
+	unsigned long mask = 0;
+
+	for (const struct kymo_event *event = kymo_events; event->name; event++) {
+		/* C_RETURN and C_RAISE come with CALL, and are no events to enable. */
+		if (as_wanted(event, events) && !(EVENT(CALL) << (event->kind - KYMO_CALL) & C_EVENTS))
+			mask |= event_mask(event);
+	}
+	return !PyErr_Occurred() && set_events(python, mask);
+}
+
+/*
+ * A place that was switched off stays so, for whoever gets the tool id next, until its code is
+ * instrumented anew: that happens when it next runs, but only if its events were found changed in
+ * between.  So change them, and back.
+ */
+static bool reset_places(struct kymo_python *python)
+{
+	unsigned long mask = event_mask(&kymo_events[0]);
+
+	for (struct kymo_code *code = python->codes; code; code = code->next) {
+		if (!code->is_disabled)
+			continue;
+		code->is_disabled = false;
+		for (int turn = 0; turn < 2; turn++) {
+			PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool,
+							     code->code, turn ? 0 : mask);
+
+			if (!done)
+				return false;
+			Py_DECREF(done);
+		}
+	}
+	return true;
+}
+
+static bool release_tool(struct kymo_python *python)
+{
+	PyObject *done;
+
+	if (!monitoring() || !set_events(python, 0) || !reset_places(python))
+		return false;
+	for (const struct kymo_event *event = kymo_events; event->name; event++) {
+		if (!register_callback(python, event_mask(event), Py_None))
+			return false;
+	}
+	done = PyObject_CallMethod(monitoring(), "free_tool_id", "i", python->tool);
+	Py_XDECREF(done);
+	return done;
+}
+
+void kymo_monitor_detach(struct kymo_python *python)
+{
+	PyObject *raised = PyErr_GetRaisedException();
+
+	/* It can only fail if the program itself gave our tool id away. */
+	if (python->tool >= 0 && !release_tool(python))
+		PyErr_Clear();
+	python->tool = -1;
+	PyErr_SetRaisedException(raised);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/names.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "pyext/codes.h"
+#include "pyext/text.h"
+
+/* Both tables are direct-mapped: what is pushed out gets a new id when it comes again. */
+#define STRINGS 65536U
+#define ENTRIES 4096U
+
+/* Every string that has an id in this recording, by its hash. */
+static struct string {
+	uint64_t hash;
+	uint32_t id;
+} *strings;
+static uint32_t strings_generation;
+static pthread_mutex_t strings_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * The name of what lies at @address.  Types die and their addresses are used again, so an
+ * entry counts only while the owner's version tag, which is never given twice, and the
+ * pointer to the name are still what they were.
+ */
+struct kymo_name_entry {
+	const void *address;
+	const void *text;
+	const void *owner;
+	uint32_t version;
+	uint32_t generation;
+	uint32_t id;
+};
+
+static void lock_strings(void)
+{
+	pthread_mutex_lock(&strings_lock);
+}
+
+static void unlock_strings(void)
+{
+	pthread_mutex_unlock(&strings_lock);
+}
+
+void kymo_names_begin(uint32_t generation)
+{
+	lock_strings();
+	free(strings);
+	strings = generation ? calloc(STRINGS, sizeof(*strings)) : NULL;
+	strings_generation = generation;
+	unlock_strings();
+}
+
+bool kymo_names_attach(struct kymo_python *python)
+{
+	static bool is_forkable;
+
+	if (!is_forkable)
+		is_forkable = !pthread_atfork(lock_strings, unlock_strings, unlock_strings);
+	python->names = calloc(ENTRIES, sizeof(*python->names));
+	if (!python->names)
+		PyErr_NoMemory();
+	return python->names;
+}
+
+static uint32_t define_string(Kymo__Definition__KindCase kind, char *text)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	Kymo__Name name = KYMO__NAME__INIT;
+	Kymo__Text mark = KYMO__TEXT__INIT;
+	uint32_t id;
+
+	definition.kind_case = kind;
+	if (kind == KYMO__DEFINITION__KIND_NAME) {
+		name.id = id = kymo_next_name_id();
+		name.name = text;
+		definition.name = &name;
+	} else {
+		mark.id = id = kymo_next_text_id();
+		mark.text = text;
+		definition.text = &mark;
+	}
+	return kymo_define(&definition) ? id : KYMO_ID_UNKNOWN;
+}
+
+static uint32_t intern(Kymo__Definition__KindCase kind, const char *text)
+{
+	/* Names and texts count separately, and share the table. */
+	uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), kind);
+	uint32_t id = KYMO_ID_UNKNOWN;
+
+	lock_strings();
+	if (strings) {
+		struct string *known = &strings[hash % STRINGS];
+
+		if (!known->id || known->hash != hash) {
+			known->hash = hash;
+			known->id = define_string(kind, (char *)(uintptr_t)text);
+		}
+		id = known->id;
+	}
+	unlock_strings();
+	return id;
+}
+
+uint32_t kymo_text_id(const char *text)
+{
+	return intern(KYMO__DEFINITION__KIND_TEXT, text);
+}
+
+/* Where the name of @type is: a str for types made by Python or from a spec, else a C string. */
+static const void *type_name_place(const PyTypeObject *type)
+{
+	return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? (const void *)((const PyHeapTypeObject *)type)->ht_qualname
+						    : type->tp_name;
+}
+
+static const char *type_name(struct kymo_arena *arena, PyTypeObject *type)
+{
+	const char *dot;
+
+	if (type->tp_flags & Py_TPFLAGS_HEAPTYPE)
+		return kymo_text(arena, ((PyHeapTypeObject *)type)->ht_qualname);
+	dot = strrchr(type->tp_name, '.');
+	return dot ? dot + 1 : type->tp_name;
+}
+
+/* A type that never dies, or whose name is told by a tag that is never given twice. */
+static bool is_cacheable(const PyTypeObject *type)
+{
+	return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_version_tag;
+}
+
+static struct kymo_name_entry *entry_of(struct kymo_python *python, const void *address)
+{
+	return &python->names[((uintptr_t)address >> 4) * 0x9e3779b97f4a7c15U >> 52];
+}
+
+/* Look @want up; its id is set then. */
+static bool find(struct kymo_python *python, struct kymo_name_entry *want)
+{
+	const struct kymo_name_entry *known = entry_of(python, want->address);
+
+	want->generation = strings_generation;
+	want->id = known->id;
+	return known->address == want->address && known->text == want->text &&
+	       known->owner == want->owner && known->version == want->version &&
+	       known->generation == want->generation;
+}
+
+static uint32_t keep(struct kymo_python *python, struct kymo_name_entry *entry, const char *name)
+{
+	entry->id = intern(KYMO__DEFINITION__KIND_NAME, name);
+	if (entry->id != KYMO_ID_UNKNOWN)
+		*entry_of(python, entry->address) = *entry;
+	return entry->id;
+}
+
+uint32_t kymo_name_of_type(struct kymo_python *python, PyTypeObject *type)
+{
+	struct kymo_name_entry entry = {
+		.address = type,
+		.text = type_name_place(type),
+		.version = type->tp_version_tag,
+	};
+	struct kymo_arena arena = {0};
+	const char *name;
+	uint32_t id;
+
+	if (is_cacheable(type) && find(python, &entry))
+		return entry.id;
+	name = type_name(&arena, type);
+	id = is_cacheable(type) ? keep(python, &entry, name) : intern(KYMO__DEFINITION__KIND_NAME, name);
+	kymo_arena_free(&arena);
+	return id;
+}
+
+/* "owner.name" for what is defined in C at @address. */
+static uint32_t name_of_member(struct kymo_python *python, const void *address, const char *name,
+			       PyTypeObject *owner)
+{
+	struct kymo_name_entry entry = {
+		.address = address,
+		.text = name,
+		.owner = owner,
+		.version = owner->tp_version_tag,
+	};
+	struct kymo_arena arena = {0};
+	char text[512];
+	uint32_t id;
+
+	if (is_cacheable(owner) && find(python, &entry))
+		return entry.id;
+	snprintf(text, sizeof(text), "%s.%s", type_name(&arena, owner), name);
+	id = is_cacheable(owner) ? keep(python, &entry, text) : intern(KYMO__DEFINITION__KIND_NAME, text);
+	kymo_arena_free(&arena);
+	return id;
+}
+
+/* "module.name", or just the name of a built-in. */
+static uint32_t name_of_function(struct kymo_python *python, const PyMethodDef *def, PyObject *module)
+{
+	struct kymo_name_entry entry = {.address = def, .text = def->ml_name, .owner = module};
+	struct kymo_arena arena = {0};
+	const char *where;
+	char text[512];
+	uint32_t id;
+
+	if (find(python, &entry))
+		return entry.id;
+	where = module && PyUnicode_Check(module) ? kymo_text(&arena, module) : "builtins";
+	if (!strcmp(where, "builtins"))
+		id = keep(python, &entry, def->ml_name);
+	else {
+		snprintf(text, sizeof(text), "%s.%s", where, def->ml_name);
+		id = keep(python, &entry, text);
+	}
+	kymo_arena_free(&arena);
+	return id;
+}
+
+static uint32_t name_of_builtin(struct kymo_python *python, PyCFunctionObject *function)
+{
+	PyObject *self = function->m_self;
+
+	if (!self || PyModule_Check(self))
+		return name_of_function(python, function->m_ml, function->m_module);
+	return name_of_member(python, function->m_ml, function->m_ml->ml_name,
+			      PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self));
+}
+
+static uint32_t name_of_code(struct kymo_python *python, PyObject *code)
+{
+	struct kymo_code *known = kymo_code_of(python, code);
+	struct kymo_arena arena = {0};
+
+	if (!known)
+		return KYMO_ID_UNKNOWN;
+	if (known->named != strings_generation || known->name == KYMO_ID_UNKNOWN) {
+		known->name = intern(KYMO__DEFINITION__KIND_NAME, kymo_text(&arena, known->code->co_qualname));
+		known->named = strings_generation;
+		kymo_arena_free(&arena);
+	}
+	return known->name;
+}
+
+uint32_t kymo_name_of_callable(struct kymo_python *python, PyObject *callable)
+{
+	if (PyMethod_Check(callable))
+		callable = PyMethod_GET_FUNCTION(callable);
+	if (PyFunction_Check(callable))
+		return name_of_code(python, PyFunction_GET_CODE(callable));
+	if (PyCFunction_Check(callable))
+		return name_of_builtin(python, (PyCFunctionObject *)callable);
+	if (Py_IS_TYPE(callable, &PyMethodDescr_Type) || Py_IS_TYPE(callable, &PyClassMethodDescr_Type)) {
+		PyMethodDescrObject *descr = (PyMethodDescrObject *)callable;
+
+		return name_of_member(python, descr->d_method, descr->d_method->ml_name, PyDescr_TYPE(descr));
+	}
+	if (Py_IS_TYPE(callable, &PyWrapperDescr_Type)) {
+		PyWrapperDescrObject *descr = (PyWrapperDescrObject *)callable;
+
+		return name_of_member(python, descr->d_base, descr->d_base->name, PyDescr_TYPE(descr));
+	}
+	return kymo_name_of_type(python, PyType_Check(callable) ? (PyTypeObject *)callable : Py_TYPE(callable));
+}

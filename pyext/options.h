@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The keyword options of kymo.start() as a Config. */
+#ifndef KYMO_PYEXT_OPTIONS_H
+#define KYMO_PYEXT_OPTIONS_H
+
+#include "pyext/text.h"
+#include "recorder/session_create.h"
+
+/*
+ * Fill @config, which holds the defaults, from @options: a dict whose keys are spelt as the
+ * program's options, with underscores.  Strings live in @arena or in @options.  False with an
+ * exception set.
+ */
+bool kymo_options_parse(PyObject *options, Kymo__Config *config, struct kymo_arena *arena);
+
+#endif

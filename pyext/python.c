@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the recorder asks its host: the stack, the thread's name. */
+#include "pyext/python.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "pyext/codes.h"
+#include "pyext/monitor.h"
+#include "pyext/names.h"
+#include "pyext/text.h"
+
+/* Deeper stacks are not counted to their end. */
+#define MAX_DEPTH 100000
+
+static void call_stack(const struct kymo_host *host, struct kymo_sync *sync)
+{
+	struct kymo_python *python = (struct kymo_python *)(uintptr_t)host;
+	bool skip = python->entering;
+	struct kymo_frame frame;
+
+	sync->depth = 0;
+	sync->listed = 0;
+	for (bool is = kymo_frame_first(&frame); is && sync->depth < MAX_DEPTH;
+	     is = kymo_frame_next(&frame)) {
+		if (skip) {
+			skip = false;
+			continue;
+		}
+		struct kymo_code *known = kymo_code_get(python, (PyObject *)frame.code);
+
+		/* Of code that is not recorded there will be no return either. */
+		if (!known || !known->is_wanted)
+			continue;
+		sync->depth++;
+		if (sync->listed < KYMO_MAX_SYNC_FRAMES) {
+			sync->frames[sync->listed].code = known->id;
+			sync->frames[sync->listed++].offset_plus_1 = (uint64_t)frame.offset + 1;
+		}
+	}
+}
+
+static uint64_t thread_ident(const struct kymo_host *host)
+{
+	(void)host;
+	return PyThread_get_thread_ident();
+}
+
+/* Borrowed; NULL if @dict is no plain dict or has no @key.  Keys are plain str and int here. */
+static PyObject *look_up(PyObject *dict, PyObject *key)
+{
+	PyObject *found = dict && key && PyDict_CheckExact(dict) ? PyDict_GetItemWithError(dict, key) : NULL;
+
+	if (!found)
+		PyErr_Clear();
+	return found;
+}
+
+/* threading._active[ident]._name, as far as no code of the program's runs for it. */
+static bool thread_name(const struct kymo_host *host, char *name, size_t bytes)
+{
+	const struct kymo_python *python = (const struct kymo_python *)host;
+	PyObject *module = look_up(PySys_GetObject("modules"), python->threading);
+	PyObject *ident, *thread, *value;
+	struct kymo_arena arena = {0};
+
+	if (!module || !PyModule_CheckExact(module))
+		return false;
+	ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+	thread = look_up(look_up(PyModule_GetDict(module), python->active), ident);
+	Py_XDECREF(ident);
+	if (!thread || Py_TYPE(thread)->tp_getattro != PyObject_GenericGetAttr ||
+	    _PyType_Lookup(Py_TYPE(thread), python->name))
+		return false;
+	value = PyObject_GenericGetAttr(thread, python->name);
+	if (!value || !PyUnicode_Check(value)) {
+		PyErr_Clear();
+		Py_XDECREF(value);
+		return false;
+	}
+	snprintf(name, bytes, "%s", kymo_text(&arena, value));
+	kymo_arena_free(&arena);
+	Py_DECREF(value);
+	return true;
+}
+
+/* All interpreters that ever were; ids are not reused. */
+static struct kymo_python *pythons;
+static pthread_mutex_t pythons_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct kymo_python *find(int64_t interpreter)
+{
+	struct kymo_python *python;
+
+	pthread_mutex_lock(&pythons_lock);
+	for (python = pythons; python && python->host.interpreter != interpreter;)
+		python = python->next;
+	pthread_mutex_unlock(&pythons_lock);
+	return python;
+}
+
+struct kymo_python *kymo_python_get(void)
+{
+	int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
+	struct kymo_python *python = find(interpreter);
+	PyObject *monitoring = PySys_GetObject("monitoring");
+
+	if (python)
+		return python;
+	if (!monitoring)
+		return PyErr_SetString(PyExc_ImportError, "kymo needs sys.monitoring"), NULL;
+	python = calloc(1, sizeof(*python));
+	if (!python)
+		return PyErr_NoMemory(), NULL;
+	python->host = (struct kymo_host){
+		.call_stack = call_stack,
+		.thread_ident = thread_ident,
+		.thread_name = thread_name,
+		.interpreter = (uint32_t)interpreter,
+		.gil = &python->gil,
+	};
+	python->tool = -1;
+	python->threading = PyUnicode_InternFromString("threading");
+	python->active = PyUnicode_InternFromString("_active");
+	python->name = PyUnicode_InternFromString("_name");
+	python->disable = PyObject_GetAttrString(monitoring, "DISABLE");
+	python->callback_type = kymo_callback_type();
+	if (!python->threading || !python->active || !python->name || !python->disable ||
+	    !python->callback_type || !kymo_codes_attach(python) || !kymo_names_attach(python)) {
+		free(python);
+		return NULL;
+	}
+	pthread_mutex_lock(&pythons_lock);
+	python->next = pythons;
+	pythons = python;
+	pthread_mutex_unlock(&pythons_lock);
+	return python;
+}

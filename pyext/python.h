@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One interpreter of the process, as the recorder's host.
+ *
+ * Callbacks may come as long as the process lives: from daemon threads in the middle of
+ * the interpreter's end, and after recording has stopped.  So these structs, and all that
+ * a callback touches, are never freed.
+ */
+#ifndef KYMO_PYEXT_PYTHON_H
+#define KYMO_PYEXT_PYTHON_H
+
+#include "pyext/cpython.h"
+#include "recorder/recorder.h"
+
+#define KYMO_TOOL_IDS 6
+
+struct kymo_code;
+struct kymo_name_entry;
+
+struct kymo_python {
+	struct kymo_host host; /* first: the recorder hands this back */
+	struct kymo_gil gil;
+	Py_ssize_t extra;      /* index of our slot in the code objects of this interpreter */
+	bool entering;         /* the event at hand entered a frame that was not on the stack before */
+	int tool;              /* id with sys.monitoring, or -1 */
+	struct kymo_code *codes;
+	struct kymo_name_entry *names; /* cache, by address */
+	PyObject *callback_type;
+	PyObject *disable;     /* sys.monitoring.DISABLE */
+	PyObject *threading, *active, *name; /* strings to look up with */
+	struct kymo_python *next;
+};
+
+/* The calling interpreter's; made at the first call.  NULL with an exception set. */
+struct kymo_python *kymo_python_get(void);
+
+/* True while this interpreter's events are enabled. */
+static inline bool kymo_python_is_listening(const struct kymo_python *python)
+{
+	return python->tool >= 0;
+}
+
+#endif
