@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/architecture.md says about the code, held against the code."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("KYMO_BUILD_DIR", "build/dev")
+
+MAY_INCLUDE = {
+    "format": {"format"},
+    "recorder": {"format", "recorder"},
+    "pyext": {"format", "recorder", "pyext"},
+    "reader": {"format", "reader"},
+    "replay": {"format", "replay"},
+    "cli": {"format", "recorder", "reader", "replay", "cli"},
+}
+
+
+def sources(folder):
+    return sorted(path for path in (ROOT / folder).glob("*.[ch]"))
+
+
+@pytest.mark.parametrize("folder", MAY_INCLUDE)
+def test_include_directions(folder):
+    assert sources(folder)
+    wrong = [
+        f"{path.relative_to(ROOT)}: {target}"
+        for path in sources(folder)
+        for target in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M)
+        if target.split("/")[0] in MAY_INCLUDE and target.split("/")[0] not in MAY_INCLUDE[folder]
+    ]
+    assert not wrong
+
+
+def test_python_h_is_included_by_pyext_alone():
+    wrong = [
+        str(path)
+        for folder in MAY_INCLUDE.keys() - {"pyext"}
+        for path in sources(folder)
+        if "Python.h" in path.read_text()
+    ]
+    assert not wrong
+
+
+def test_memory_orders_are_named_in_one_file():
+    users = {
+        path.name
+        for folder in MAY_INCLUDE
+        for path in sources(folder)
+        if re.search(r"\bmemory_order_|\b__atomic_|\batomic_(load|store|fetch)", path.read_text())
+    }
+    assert users == {"atomics.h"}
+
+
+def test_every_ordering_label_has_its_partner():
+    """(P1) in the producer needs (C1) in the consumer, and the other way round."""
+    labels = {
+        folder: set(re.findall(r"/\*.*?\(([PC]\d)\)", "\n".join(p.read_text() for p in sources(folder))))
+        for folder in ("recorder", "reader")
+    }
+    producer = {label[1:] for label in labels["recorder"] if label[0] == "P"}
+    consumer = {label[1:] for label in labels["reader"] if label[0] == "C"}
+    assert producer and producer == consumer
+
+
+def test_file_names_are_unique():
+    names = [path.name for folder in MAY_INCLUDE for path in sources(folder)]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_the_extension_exports_its_init_function_alone():
+    for extension in (BUILD / "python" / "kymo").glob("_kymo*.so"):
+        listing = subprocess.run(
+            ["nm", "-D", "--defined-only", extension], capture_output=True, text=True, check=True
+        ).stdout
+        assert {line.split()[-1] for line in listing.splitlines()} == {"PyInit__kymo"}
