@@ -206,6 +206,9 @@ enum kymo_reader_state {
 	KYMO_READER_CLOSED = 2, /* the trace is sealed; nothing more will be taken */
 };
 
+/* A tick that comes later than this after the one before is told by a ClockStall definition. */
+#define KYMO_TICK_STALL_NS 3000000U
+
 struct kymo_session_page {
 	/* written once, before the session is announced */
 	uint8_t magic[8];
@@ -221,7 +224,7 @@ struct kymo_session_page {
 	uint64_t meta_bytes;   /* unread definitions that one process may hold */
 	uint8_t pad00[8];
 	/* reader */
-	_Atomic uint64_t tick; /* advances about every millisecond */
+	_Atomic uint64_t tick; /* advances about every millisecond: see KYMO_TICK_STALL_NS */
 	_Atomic uint32_t reader_state;
 	_Atomic uint32_t reader_pid;
 	_Atomic uint32_t snapshots_done; /* follows snapshots_wanted */

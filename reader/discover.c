@@ -20,7 +20,6 @@
 #include "reader/image.h"
 
 #define RECENT_NS 20000000U
-#define MAX_RINGS (1U << 20)
 #define RINGS_AT_ONCE 256U
 /* A folder without definitions is given this long after its process has ended. */
 #define UNREADY_NS 1000000000U
@@ -161,7 +160,7 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 		return;
 	}
 	image->is_ready = true;
-	image->changed_ns = kymo_monotonic_ns();
+	image->meta_ns = image->changed_ns = kymo_monotonic_ns();
 	/* Relaxed: the reader's own word, left by this reader or by one before it. */
 	image->meta_taken = kymo_load_relaxed_u64(&image->meta.page->consumed);
 	image->meta_freed = image->meta_taken / KYMO_PAGE_BYTES * KYMO_PAGE_BYTES;
@@ -227,17 +226,14 @@ void kymo_images_end_execed(struct kymo_reader *reader)
 	}
 }
 
-static void open_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number)
+static int open_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
+		     struct kymo_image_ring *ring)
 {
-	struct kymo_image_ring *ring = image->rings[number - 1];
 	uint64_t past = past_taken(reader, image->number, number);
 	int err = kymo_ring_view_open(&ring->view, image->folder_fd, number, reader->access, NULL);
 
-	if (err) {
-		/* Only what cannot become better is given up. */
-		ring->is_bad = err == -EBADMSG || err == -ELOOP || err == -EACCES;
-		return;
-	}
+	if (err)
+		return err;
 	ring->is_open = true;
 	/* Relaxed: the reader's own word. */
 	ring->taken = kymo_load_relaxed_u64(&ring->view.consumer->consumed_seq);
@@ -247,42 +243,40 @@ static void open_ring(struct kymo_reader *reader, struct kymo_image *image, uint
 		if (reader->access == KYMO_ACCESS_DRAIN)
 			kymo_ring_view_release(&ring->view, past);
 	}
+	return 0;
+}
+
+/* Add the next ring.  False: not now, for want of its file, a descriptor or memory. */
+static bool add_ring(struct kymo_reader *reader, struct kymo_image *image)
+{
+	struct kymo_image_ring **grown =
+		realloc(image->rings, (image->ring_count + 1) * sizeof *image->rings);
+	struct kymo_image_ring *ring = calloc(1, sizeof *ring);
+	int err = -ENOMEM;
+
+	if (grown)
+		image->rings = grown;
+	if (grown && ring)
+		err = open_ring(reader, image, image->ring_count + 1, ring);
+	/* A file that will never be a ring keeps its place, but is not looked at again. */
+	if (err && err != -EBADMSG && err != -ELOOP && err != -EACCES) {
+		free(ring);
+		return false;
+	}
+	image->rings[image->ring_count++] = ring;
+	return true;
 }
 
 void kymo_image_open_rings(struct kymo_reader *reader, struct kymo_image *image)
 {
 	/* Acquire: the files that the number counts are complete.  Pairs with the release
-	 * store of the number by the recorder. */
+	 * store in kymo_process_take_ring(). */
 	uint32_t wanted = kymo_load_acquire_u32(&image->meta.page->rings);
-	uint32_t opened = 0;
+	uint32_t added = 0;
 
-	if (wanted > MAX_RINGS)
-		wanted = MAX_RINGS;
-	if (wanted > image->ring_count + RINGS_AT_ONCE)
-		wanted = image->ring_count + RINGS_AT_ONCE;
-	if (wanted > image->ring_count) {
-		struct kymo_image_ring **grown =
-			realloc(image->rings, wanted * sizeof *image->rings);
-
-		if (!grown)
-			return;
-		image->rings = grown;
-		while (image->ring_count < wanted) {
-			struct kymo_image_ring *ring = calloc(1, sizeof *ring);
-
-			if (!ring)
-				return;
-			image->rings[image->ring_count++] = ring;
-		}
-	}
-	for (uint32_t i = 0; i < image->ring_count && opened < RINGS_AT_ONCE; i++) {
-		struct kymo_image_ring *ring = image->rings[i];
-
-		if (ring->is_open || ring->is_bad)
-			continue;
-		open_ring(reader, image, i + 1);
-		opened++;
-	}
+	while (image->ring_count < wanted && added++ < RINGS_AT_ONCE)
+		if (!add_ring(reader, image))
+			break;
 }
 
 void kymo_image_close(struct kymo_reader *reader, struct kymo_image *image, bool remove)

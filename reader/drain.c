@@ -21,6 +21,10 @@
 #include "format/varint.h"
 #include "reader/image.h"
 
+/* Definitions that no chunk asks for are gathered, for they pack better together: so many,
+ * for so long. */
+#define GATHERED_BYTES (256U << 10)
+#define GATHERED_NS 1000000000U
 /* Work on one ring, or on one stream, before the others have their turn. */
 #define CHUNKS_AT_ONCE 64
 #define META_FRAMES_AT_ONCE 16
@@ -122,6 +126,7 @@ static bool drain_meta(struct kymo_reader *reader, struct kymo_image *image, uns
 	/* (C5) acquire: the messages below the length.  Pairs with (P5) in kymo_meta_append(). */
 	uint64_t committed = kymo_load_acquire_u64(&image->meta.page->committed);
 
+	image->meta_ns = reader->tick_ns;
 	while (committed > image->meta_taken && committed < INT64_MAX - KYMO_PAGE_BYTES &&
 	       !image->meta_is_bad) {
 		if (!frames--)
@@ -210,12 +215,23 @@ static bool drain_ring(struct kymo_reader *reader, struct kymo_image *image, uin
 	return false;
 }
 
+static bool is_meta_due(const struct kymo_reader *reader, const struct kymo_image *image)
+{
+	uint64_t limit = reader->session.meta_bytes / 4;
+	/* Relaxed: drain_meta() looks again. */
+	uint64_t pending = kymo_load_relaxed_u64(&image->meta.page->committed) - image->meta_taken;
+
+	return pending >= (limit < GATHERED_BYTES ? limit : GATHERED_BYTES) ||
+	       reader->tick_ns - image->meta_ns > GATHERED_NS;
+}
+
 bool kymo_image_drain(struct kymo_reader *reader, struct kymo_image *image)
 {
-	bool has_more;
+	bool has_more = false;
 
 	kymo_image_open_rings(reader, image);
-	has_more = drain_meta(reader, image, META_FRAMES_AT_ONCE);
+	if (is_meta_due(reader, image))
+		has_more = drain_meta(reader, image, META_FRAMES_AT_ONCE);
 	if (reader->session.policy == KYMO_POLICY_OVERWRITE)
 		return has_more;
 	for (uint32_t i = 0; i < image->ring_count; i++)

@@ -16,8 +16,7 @@
 
 struct kymo_image_ring {
 	struct kymo_ring_view view;
-	bool is_open;
-	bool is_bad;      /* its file is not a ring: never looked at again */
+	bool is_open;     /* else its file is not a ring, and never looked at again */
 	uint64_t taken;   /* chunks up to this one were taken, sealed */
 	uint32_t thread;  /* of the chunk taken last */
 	uint64_t stored;  /* ordinal of that thread's last event in the trace */
@@ -40,6 +39,7 @@ struct kymo_image {
 	struct kymo_meta_view meta;
 	uint64_t meta_taken;
 	uint64_t meta_freed;
+	uint64_t meta_ns; /* when they were looked at last */
 	bool meta_is_bad;
 	/* its rings: ring N is rings[N - 1] */
 	struct kymo_image_ring **rings;

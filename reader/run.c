@@ -354,7 +354,8 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 		close(fd);
 		if (!err)
 			err = kymo_trace_writer_resume(&reader->writer, config->output, &options,
-						       reader->past.end, reader->past.frames, error);
+						       reader->past.end, reader->past.frames,
+						       error);
 		reader->writer.run_position = reader->past.run_position;
 		reader->images_seen = reader->past.process_count;
 	} else {
@@ -386,7 +387,7 @@ static int start(struct kymo_reader *reader, const char *session_dir, struct kym
 	else if (before && before != (uint32_t)getpid() && kymo_life_runs((pid_t)before))
 		err = kymo_fail(error, -EBUSY, "process %u reads this session already", before);
 	else if (!config || config->output[0] != '/')
-		err = kymo_fail(error, -EBADMSG, "session: the configuration names no absolute output");
+		err = kymo_fail(error, -EBADMSG, "session: no absolute path for the trace");
 	else
 		err = begin_trace(reader, config, error);
 	if (config)

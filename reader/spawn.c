@@ -49,13 +49,14 @@ static void set_up_signals(void)
 /* Leave nothing of the program's open: a pipe's other end would wait for us. */
 static int set_up_files(int status_fd)
 {
+	/* Away from the low numbers first: the program may have had its own closed. */
+	int status = fcntl(status_fd, F_DUPFD, 4);
 	int null = open("/dev/null", O_RDWR);
 	int kept = 3;
 
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
+	for (int fd = 0; fd < kept && null >= 0; fd++)
 		dup2(null, fd);
-	if (status_fd != kept)
-		dup2(status_fd, kept);
+	dup2(status, kept);
 	if (syscall(SYS_close_range, kept + 1, ~0U, 0)) {
 		struct rlimit files;
 

@@ -36,7 +36,9 @@ static uint32_t find_slot(const struct kymo_ring_view *ring, uint64_t seq, bool 
 		if (slot >= slots)
 			slot = 0;
 		/* Relaxed: the state is read again, with acquire, before anything is copied. */
-		if (is_state_of(kymo_load_relaxed_u64(&ring->headers[slot].state), seq, may_be_open))
+		uint64_t state = kymo_load_relaxed_u64(&ring->headers[slot].state);
+
+		if (is_state_of(state, seq, may_be_open))
 			return slot;
 	}
 	return UINT32_MAX;

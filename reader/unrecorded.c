@@ -83,15 +83,16 @@ static bool has_option(const char *command, size_t bytes, char letter)
 {
 	const char *at = command + strlen(command) + 1;
 
-	for (; at < command + bytes && at[0] == '-' && at[1] && at[1] != '-'; at += strlen(at) + 1) {
+	while (at < command + bytes && at[0] == '-' && at[1] && at[1] != '-') {
 		const char *end = at + strcspn(at, "cmWX");
 
 		if (memchr(at, letter, (size_t)(end - at)))
 			return true;
 		if (*end == 'c' || *end == 'm')
 			return false;
+		at += strlen(at) + 1;
 		/* -W and -X may have their argument in the next word. */
-		if (*end && !end[1])
+		if (*end && !end[1] && at < command + bytes)
 			at += strlen(at) + 1;
 	}
 	return false;
@@ -126,7 +127,8 @@ static void report(struct kymo_reader *reader, pid_t pid, const char *name)
 	for (size_t i = 0; command && i + 1 < bytes; i++)
 		if (!isprint((unsigned char)command[i]))
 			command[i] = command[i] ? '?' : ' ';
-	kymo_run_define_unrecorded(&reader->writer, (uint32_t)pid, command ? command : name, reason);
+	kymo_run_define_unrecorded(&reader->writer, (uint32_t)pid, command ? command : name,
+				   reason);
 	free(command);
 }
 

@@ -141,7 +141,7 @@ int kymo_session_view_open(struct kymo_session_view *view, const char *path,
 		goto out;
 	view->policy = view->page->policy;
 	view->counter = view->page->counter;
-	view->slot_bytes = view->page->slot_bytes;
+	view->meta_bytes = view->page->meta_bytes;
 	view->config_bytes = view->page->config_bytes;
 	if (view->policy < KYMO_POLICY_BLOCK || view->policy > KYMO_POLICY_OVERWRITE ||
 	    view->counter < KYMO_COUNTER_MONOTONIC || view->counter > KYMO_COUNTER_CNTVCT ||

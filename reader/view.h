@@ -38,7 +38,7 @@ struct kymo_session_view {
 	uint32_t config_bytes;
 	uint32_t policy;
 	uint32_t counter;
-	uint32_t slot_bytes;
+	uint64_t meta_bytes; /* unread definitions that one process may hold */
 };
 
 struct kymo_meta_view {

@@ -88,7 +88,7 @@ int kymo_parse_size(const char *text, uint64_t *bytes, struct kymo_error *error)
 	errno = 0;
 	*bytes = strtoull(text, &end, 10);
 	for (const char *unit = units; *end && *unit; unit++) {
-		if (strchr((char[]){*unit, (char)(*unit | 0x20), 0}, *end)) {
+		if (*end == *unit || *end == (*unit | 0x20)) {
 			shift = 10 * (unsigned)(unit - units + 1);
 			end++;
 			break;

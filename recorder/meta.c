@@ -26,7 +26,9 @@ static void *map(const char *path, int flags, uint64_t offset, size_t bytes)
 
 	if (fd < 0)
 		return MAP_FAILED;
-	error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+	do /* tmpfs gives up when a signal of the program's comes in */
+		error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+	while (error == EINTR);
 	if (error)
 		errno = error;
 	else

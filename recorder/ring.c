@@ -40,7 +40,9 @@ static int allocate(struct kymo_ring *ring, struct kymo_session_page *session, i
 
 	if (!budget_take(session, bytes))
 		return -ENOSPC;
-	error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+	do /* tmpfs gives up when a signal of the program's comes in */
+		error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+	while (error == EINTR);
 	if (error) {
 		kymo_add_u64(&session->budget_used, -(uint64_t)bytes);
 		return -error;

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "format/chunk.h"
-#include "format/version.h"
 #include "recorder/room.h"
 
 enum {
