@@ -89,9 +89,11 @@ void kymo_process_put_command(FILE *out, const struct kymo_traced_process *proce
 		putc('?', out);
 		return;
 	}
-	kymo_text_put(out, definition->executable);
+	if (!definition->n_argv)
+		kymo_text_put(out, definition->executable);
 	for (size_t i = 0; i < definition->n_argv; i++) {
-		putc(' ', out);
+		if (i)
+			putc(' ', out);
 		kymo_text_put(out, definition->argv[i]);
 	}
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "format/version.h"
 
 static const struct command {
 	const char *name;

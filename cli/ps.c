@@ -25,7 +25,7 @@ static const char help[] =
 static void print_tree(const struct kymo_timeline *timeline,
 		       const struct kymo_traced_process *parent, unsigned depth)
 {
-	static const char *const origins[] = {"", "forked: ", "exec: ", ""};
+	static const char *const origins[] = {"", "fork of it: ", "exec in it: ", ""};
 	const struct kymo_definitions *definitions = &timeline->definitions;
 	char text[KYMO_DESCRIBE_BYTES];
 

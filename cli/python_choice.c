@@ -2,13 +2,19 @@
 #include "cli/python_choice.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <spawn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+extern char **environ;
 
 #define OLDEST_MINOR 12
 
@@ -91,6 +97,16 @@ int kymo_program_find(const char *name, char path[PATH_MAX])
 	return -ENOENT;
 }
 
+static bool is_shell_script(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	bool is_script = file && getc(file) == '#' && getc(file) == '!';
+
+	if (file)
+		fclose(file);
+	return is_script;
+}
+
 /* The minor version of the Python 3 at @path by its real name, or -1 where that does not say. */
 static int minor_version(const char *path)
 {
@@ -98,10 +114,42 @@ static int minor_version(const char *path)
 	const char *name;
 	int minor;
 
-	if (!realpath(path, real))
+	if (!realpath(path, real) || is_shell_script(real))
 		return -1;
 	name = strrchr(real, '/') + 1;
 	return sscanf(name, "python3.%d", &minor) == 1 ? minor : -1;
+}
+
+/* The same of what hides its version, a script that chooses an interpreter for one, by asking it. */
+static int ask_minor_version(const char *path)
+{
+	char code[] = "import sys; print(*sys.version_info[:2])", isolated[] = "-IS", flag[] = "-c";
+	char *argv[] = {(char *)(uintptr_t)path, isolated, flag, code, NULL};
+	posix_spawn_file_actions_t actions;
+	int fds[2], major = 0, minor = -1;
+	FILE *output;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	if (posix_spawn(&pid, path, &actions, NULL, argv, environ))
+		pid = -1;
+	posix_spawn_file_actions_destroy(&actions);
+	close(fds[1]);
+	output = fdopen(fds[0], "r");
+	if (!output)
+		close(fds[0]);
+	if (output && fscanf(output, "%d %d", &major, &minor) != 2)
+		minor = -1;
+	if (output)
+		fclose(output);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return major == 3 ? minor : -1;
 }
 
 static int check_version(const struct kymo_package *package, const char *path,
@@ -112,7 +160,9 @@ static int check_version(const struct kymo_package *package, const char *path,
 	glob_t found;
 
 	if (minor < 0)
-		return 0;
+		minor = ask_minor_version(path);
+	if (minor < 0)
+		return kymo_fail(error, -ENOEXEC, "%s does not run as Python 3", path);
 	if (minor < OLDEST_MINOR)
 		return kymo_fail(error, -ENOTSUP,
 				 "%s is Python 3.%d, which has no sys.monitoring; 3.%d or later is "

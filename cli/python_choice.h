@@ -18,8 +18,8 @@ int kymo_package_find(struct kymo_package *package, struct kymo_error *error);
 
 /*
  * Choose the interpreter for a script: $KYMO_PYTHON, that of the active virtual environment,
- * or the first on PATH that is not known to be too old.  No interpreter is started: a version
- * is known by the name that the links lead to, and where it is, the extension must be there.
+ * or the first on PATH that is new enough and has its extension here.  An interpreter is started
+ * to find out only if the name that its links lead to does not tell its version.
  */
 KYMO_MUST_CHECK
 int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],

@@ -19,6 +19,7 @@
 #include "format/atomics.h"
 #include "reader/reader.h"
 #include "recorder/session_create.h"
+#include "replay/trace.h"
 
 static const char help[] =
 	"usage: kymo record [options] [--] script.py args…\n"
@@ -36,7 +37,7 @@ static const char help[] =
 	"  --clock=MODE          sampled (default), exact: at each call and return, none\n"
 	"  --ring-size=SIZE      memory of one thread, e.g. 4M\n"
 	"  --max-size=SIZE       stop writing when the trace is this large\n"
-	"  --source=PATH         only code below this folder or of this module; may be repeated\n"
+	"  --source=PATH         only code of this file, folder or module; may be repeated\n"
 	"  --include=GLOB        only files like this; may be repeated\n"
 	"  --omit=GLOB           no files like this; may be repeated\n"
 	"  --no-stdlib           no code of the standard library\n"
@@ -58,6 +59,7 @@ struct recording {
 	char program[PATH_MAX];
 	char **command; /* allocated; ends with NULL */
 	size_t words;
+	bool has_lost_reader;
 };
 
 static int add_string(size_t *count, char ***list, char *value)
@@ -334,7 +336,21 @@ static int set_environment(const char *dir, struct kymo_error *error)
 	return result;
 }
 
-static void print_result(const struct recording *recording, const char *directory)
+static bool has_chunks(const char *path)
+{
+	struct kymo_trace trace;
+	bool is_found = false;
+
+	if (kymo_trace_open(&trace, path, 0, NULL))
+		return false;
+	for (size_t i = 0; i < trace.frame_count && !is_found; i++)
+		is_found = trace.frames[i].kind == KYMO_FRAME_CHUNK;
+	kymo_trace_close(&trace);
+	return is_found;
+}
+
+/* The one line at the end; @dir is the session's folder. */
+static void print_result(const struct recording *recording, const char *directory, const char *dir)
 {
 	const char *name = recording->absolute;
 	size_t length = strlen(directory);
@@ -343,14 +359,20 @@ static void print_result(const struct recording *recording, const char *director
 
 	if (!strncmp(name, directory, length) && name[length] == '/')
 		name += length + 1;
-	if (stat(recording->absolute, &status)) {
+	if (recording->has_lost_reader) {
+		fprintf(stderr, "kymo: the reader was killed; kymo salvage %s makes a trace of what "
+				"it left\n", dir);
+	} else if (stat(recording->absolute, &status)) {
 		fprintf(stderr, "kymo: the trace was not completed; what there is lies in ");
 		kymo_text_put(stderr, name);
 		fprintf(stderr, ".incomplete\n");
 	} else if (!recording->config.quiet) {
 		fprintf(stderr, "kymo: recorded ");
 		kymo_text_put(stderr, name);
-		fprintf(stderr, " (%s)\n", kymo_text_size((uint64_t)status.st_size, size));
+		fprintf(stderr, " (%s)%s\n", kymo_text_size((uint64_t)status.st_size, size),
+			has_chunks(recording->absolute)
+				? ""
+				: ", but no Python recorded anything: kymo ps may say why");
 	}
 }
 
@@ -386,9 +408,7 @@ static int run(struct recording *recording, const char *dir, int *status, struct
 		/* Release: the status before the word that says it is there. */
 		kymo_store_release_u32(&page->root_ended, 1);
 	}
-	if (kymo_launch_wait_for_reader(page))
-		fprintf(stderr, "kymo: the reader was killed; `kymo salvage %s` makes a trace of what "
-				"it left\n", dir);
+	recording->has_lost_reader = kymo_launch_wait_for_reader(page) != 0;
 	return 0;
 }
 
@@ -420,7 +440,7 @@ int kymo_command_record(int argc, char **argv)
 		status = kymo_report(&error);
 		goto out;
 	}
-	print_result(&recording, directory);
+	print_result(&recording, directory, dir);
 	status = kymo_launch_end(status);
 out:
 	free(recording.command);

@@ -13,6 +13,9 @@ struct kymo_clock_line {
 	Kymo__Clock *const *samples; /* by counter */
 	size_t count;
 	size_t last; /* segment of the last question: the next is likely the same */
+	const Kymo__ClockStall *const *stalls; /* by end */
+	size_t stall_count;
+	bool has_tick; /* producers looked at the reader's tick before each record */
 };
 
 /* @definitions must outlive @clock. */
@@ -20,5 +23,14 @@ void kymo_clock_init(struct kymo_clock_line *clock, const struct kymo_definition
 
 /* Nanoseconds since the run began, by the straight line between the two nearest samples. */
 int64_t kymo_clock_ns(struct kymo_clock_line *clock, uint64_t counter);
+
+/*
+ * The latest time of an event that comes after a sample @counter and before the next one.
+ *
+ * Its thread looked at the session's tick and found what it had seen at the sample, or it would
+ * have taken another.  The tick stands still for no longer than KYMO_TICK_STALL_NS, except where
+ * the reader says so.  INT64_MAX: nothing is known.
+ */
+int64_t kymo_clock_latest_ns(struct kymo_clock_line *clock, uint64_t counter);
 
 #endif

@@ -211,6 +211,12 @@ static int define_for_run(struct kymo_definitions *definitions, Kymo__Definition
 			return -ENOMEM;
 		definitions->clocks[definitions->clock_count++] = message->clock;
 		break;
+	case KYMO__DEFINITION__KIND_CLOCK_STALL:
+		if (kymo_grow(&definitions->stalls, &definitions->stall_capacity,
+			      definitions->stall_count + 1, sizeof(Kymo__ClockStall *)))
+			return -ENOMEM;
+		definitions->stalls[definitions->stall_count++] = message->clock_stall;
+		break;
 	default:
 		break;
 	}
@@ -359,6 +365,14 @@ static int compare_clocks(const void *left, const void *right)
 	return a->counter < b->counter ? -1 : a->counter > b->counter;
 }
 
+static int compare_stalls(const void *left, const void *right)
+{
+	const Kymo__ClockStall *a = *(Kymo__ClockStall *const *)left;
+	const Kymo__ClockStall *b = *(Kymo__ClockStall *const *)right;
+
+	return a->to_counter < b->to_counter ? -1 : a->to_counter > b->to_counter;
+}
+
 /* What the reader says of processes: their folders and ends. */
 static int apply_run(struct kymo_definitions *definitions)
 {
@@ -385,14 +399,47 @@ static int apply_run(struct kymo_definitions *definitions)
 	return 0;
 }
 
-/* Is @earlier the image that an exec in the same process replaced by @process? */
+/* Is @earlier an image that an exec in the same process replaced, by @process or before it? */
 static bool is_image_before(const struct kymo_traced_process *earlier,
 			    const struct kymo_traced_process *process)
 {
 	const Kymo__Process *a = earlier->definition, *b = process->definition;
 
-	return a && a->pid == b->pid && a->start_ticks == b->start_ticks &&
-	       a->pid_namespace == b->pid_namespace && !b->forked_from[0];
+	return a->pid == b->pid && a->start_ticks == b->start_ticks &&
+	       a->pid_namespace == b->pid_namespace;
+}
+
+/* Of the processes that began before @process and that @is_wanted, the one that began last. */
+static struct kymo_traced_process *
+find_latest(const struct kymo_definitions *definitions, const struct kymo_traced_process *process,
+	    bool (*is_wanted)(const struct kymo_traced_process *earlier,
+			      const struct kymo_traced_process *process))
+{
+	struct kymo_traced_process *latest = NULL;
+
+	for (size_t i = 0; i < definitions->process_count; i++) {
+		struct kymo_traced_process *other = &definitions->processes[i];
+
+		if (other->definition && other != process &&
+		    other->definition->started_clock <= process->definition->started_clock &&
+		    is_wanted(other, process) &&
+		    (!latest ||
+		     other->definition->started_clock > latest->definition->started_clock))
+			latest = other;
+	}
+	return latest;
+}
+
+static bool is_parent(const struct kymo_traced_process *earlier,
+		      const struct kymo_traced_process *process)
+{
+	return earlier->pid == process->definition->parent_pid;
+}
+
+static bool is_forked_from(const struct kymo_traced_process *earlier,
+			   const struct kymo_traced_process *process)
+{
+	return !strcmp(earlier->folder, process->definition->forked_from);
 }
 
 static bool descends_from(const struct kymo_traced_process *process,
@@ -404,40 +451,27 @@ static bool descends_from(const struct kymo_traced_process *process,
 	return false;
 }
 
-/* Make @parent the parent, unless that would close a circle, which no true trace has. */
-static bool link_parent(struct kymo_traced_process *process, struct kymo_traced_process *parent,
-			enum kymo_origin origin)
+static void link_process(const struct kymo_definitions *definitions,
+			 struct kymo_traced_process *process)
 {
-	if (descends_from(parent, process))
-		return false;
-	process->parent = parent;
-	process->origin = origin;
-	if (origin == KYMO_ORIGIN_FORK)
-		process->forked_from = parent;
-	return true;
-}
+	struct kymo_traced_process *parent = NULL;
 
-/* The reader may have found, and numbered, a child before its parent. */
-static void link_process(struct kymo_definitions *definitions, struct kymo_traced_process *process)
-{
-	struct kymo_traced_process *first = definitions->processes;
-	struct kymo_traced_process *end = first + definitions->process_count, *other;
-	const Kymo__Process *definition = process->definition;
-
-	if (!definition)
+	if (!process->definition)
 		return;
-	for (other = first; other < end && definition->forked_from[0]; other++)
-		if (!strcmp(other->folder, definition->forked_from) &&
-		    link_parent(process, other, KYMO_ORIGIN_FORK))
-			return;
-	for (other = process; other-- > first;)
-		if (is_image_before(other, process) &&
-		    link_parent(process, other, KYMO_ORIGIN_EXEC))
-			return;
-	for (other = end; other-- > first;)
-		if (other->pid == definition->parent_pid &&
-		    link_parent(process, other, KYMO_ORIGIN_SPAWN))
-			return;
+	if (process->definition->forked_from[0]) {
+		process->origin = KYMO_ORIGIN_FORK;
+		parent = find_latest(definitions, process, is_forked_from);
+	} else if ((parent = find_latest(definitions, process, is_image_before))) {
+		process->origin = KYMO_ORIGIN_EXEC;
+	} else if ((parent = find_latest(definitions, process, is_parent))) {
+		process->origin = KYMO_ORIGIN_SPAWN;
+	}
+	/* A circle, which no true trace has, would never let a walk end. */
+	if (descends_from(parent, process))
+		parent = NULL;
+	process->parent = parent;
+	if (process->origin == KYMO_ORIGIN_FORK)
+		process->forked_from = parent;
 }
 
 int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trace *trace,
@@ -463,7 +497,12 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 		kymo_definitions_release(definitions);
 		return result;
 	}
-	qsort(definitions->clocks, definitions->clock_count, sizeof(Kymo__Clock *), compare_clocks);
+	if (definitions->clock_count)
+		qsort(definitions->clocks, definitions->clock_count, sizeof(Kymo__Clock *),
+		      compare_clocks);
+	if (definitions->stall_count)
+		qsort(definitions->stalls, definitions->stall_count, sizeof(Kymo__ClockStall *),
+		      compare_stalls);
 	for (size_t i = 0; i < definitions->process_count; i++) {
 		struct kymo_traced_process *process = &definitions->processes[i];
 
@@ -495,6 +534,7 @@ void kymo_definitions_release(struct kymo_definitions *definitions)
 		kymo__definition__free_unpacked(definitions->kept[i], NULL);
 	free(definitions->kept);
 	free(definitions->clocks);
+	free(definitions->stalls);
 	free(definitions->processes);
 	*definitions = (struct kymo_definitions){0};
 }

@@ -80,6 +80,8 @@ struct kymo_definitions {
 	size_t process_count, process_capacity;
 	Kymo__Clock **clocks; /* by counter */
 	size_t clock_count, clock_capacity;
+	Kymo__ClockStall **stalls; /* in the order of their ends */
+	size_t stall_count, stall_capacity;
 	/* every message of the run itself, in order; those kept of processes, too */
 	Kymo__Definition **kept;
 	size_t kept_count, kept_capacity;

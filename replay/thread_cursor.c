@@ -6,12 +6,17 @@
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 		      const struct kymo_stream *stream)
 {
+	const Kymo__Process *process = stream->process->definition;
+	int64_t began_ns = stream->start_ns;
+
+	if (process && kymo_clock_ns(&timeline->clock, process->started_clock) < began_ns)
+		began_ns = kymo_clock_ns(&timeline->clock, process->started_clock);
 	*cursor = (struct kymo_cursor){
 		.timeline = timeline,
 		.stream = stream,
 		.expected = 1,
 		.branches = KYMO_BRANCHES_NONE,
-		.chunk_end_ns = stream->start_ns,
+		.chunk_end_ns = began_ns,
 		.low_ns = stream->start_ns,
 		.high_ns = stream->start_ns,
 	};
@@ -90,13 +95,17 @@ static uint64_t find_next_time(const struct kymo_cursor *cursor)
 
 static void set_time(struct kymo_cursor *cursor, uint64_t counter)
 {
-	int64_t low;
+	struct kymo_clock_line *clock = &cursor->timeline->clock;
+	int64_t low, latest;
 
 	cursor->clock = counter;
-	low = kymo_clock_ns(&cursor->timeline->clock, counter);
+	low = kymo_clock_ns(clock, counter);
 	if (low > cursor->low_ns)
 		cursor->low_ns = low;
-	cursor->high_ns = kymo_clock_ns(&cursor->timeline->clock, find_next_time(cursor));
+	cursor->high_ns = kymo_clock_ns(clock, find_next_time(cursor));
+	latest = kymo_clock_latest_ns(clock, counter);
+	if (cursor->high_ns > latest)
+		cursor->high_ns = latest;
 	if (cursor->high_ns < cursor->low_ns)
 		cursor->high_ns = cursor->low_ns;
 }
@@ -150,15 +159,22 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 static void miss_end(struct kymo_cursor *cursor)
 {
 	const struct kymo_traced_thread *thread = cursor->stream->thread;
+	struct kymo_clock_line *clock = &cursor->timeline->clock;
 	uint64_t last = cursor->known, lost = 0;
 	uint32_t reasons = 0;
+	int64_t end_ns = cursor->high_ns;
 
 	if (thread && thread->has_ended) {
 		last = thread->last_ordinal > last ? thread->last_ordinal : last;
 		lost = thread->lost;
 		reasons = thread->lost_reasons;
 	}
-	cursor->chunk_end_ns = cursor->low_ns = cursor->high_ns;
+	/* Any time up to the last that the run's clock was read. */
+	if (clock->count)
+		end_ns = kymo_clock_ns(clock, clock->samples[clock->count - 1]->counter);
+	cursor->chunk_end_ns = cursor->high_ns;
+	cursor->low_ns = end_ns > cursor->high_ns ? end_ns : cursor->high_ns;
+	cursor->high_ns = cursor->low_ns;
 	miss(cursor, last == UINT64_MAX ? last : last + 1, lost, reasons);
 }
 
@@ -317,7 +333,6 @@ static int decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 			cursor->branches = header->branches;
 		} else {
 			cursor->in_chunk = false;
-			cursor->low_ns = cursor->high_ns;
 			if (state != KYMO_DECODE_END)
 				return note_damage(cursor, "a record that no recorder writes");
 			if (header->last_ordinal && header->last_ordinal + 1 != cursor->expected &&
