@@ -153,6 +153,9 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
 	process->session = session;
 	facts->generation = ++generation;
+	/* In a forked child, threads that could hold the lock are not here. */
+	if (!kymo_cells_are_live())
+		pthread_mutex_init(&kymo_process_lock, NULL);
 	pthread_mutex_lock(&kymo_process_lock);
 	result = kymo_cells_init();
 	if (result < 0)
@@ -232,8 +235,7 @@ static bool may_wait(struct kymo_process *process)
 {
 	const struct kymo_session_page *page = process->session->page;
 
-	return page->policy == KYMO_POLICY_BLOCK &&
-	       kymo_load_acquire_u32(&page->reader_state) == KYMO_READER_LIVE &&
+	return page->policy == KYMO_POLICY_BLOCK && !kymo_reader_is_stalled(page) &&
 	       process->gave_up_at != 1 + kymo_load_acquire_u64(&process->meta.page->consumed);
 }
 
@@ -241,24 +243,31 @@ bool kymo_define(const Kymo__Definition *definition)
 {
 	struct kymo_process *process = kymo_current_process;
 	int saved_errno = errno;
-	int result = -EAGAIN;
+	int result = -ESHUTDOWN;
 
 	if (!kymo_process_is_recording())
 		return false;
-	for (int waits = 0; result == -EAGAIN && waits <= KYMO_META_MAX_WAITS; waits++) {
-		if (waits > 0 && !may_wait(process))
+	pthread_mutex_lock(&kymo_process_lock);
+	if (process != kymo_current_process) /* stopped under another GIL */
+		goto out;
+	process->users++;
+	result = kymo_meta_append(&process->meta, definition, process->session->page->meta_bytes);
+	for (int waits = 0; result == -EAGAIN && waits < KYMO_META_MAX_WAITS; waits++) {
+		if (!may_wait(process))
 			break;
-		if (waits > 0)
-			kymo_meta_wait(&process->meta);
+		pthread_mutex_unlock(&kymo_process_lock);
+		kymo_meta_wait(&process->meta);
 		pthread_mutex_lock(&kymo_process_lock);
 		result = kymo_meta_append(&process->meta, definition,
 					  process->session->page->meta_bytes);
-		pthread_mutex_unlock(&kymo_process_lock);
 	}
-	process->gave_up_at =
-		result < 0 ? 1 + kymo_load_relaxed_u64(&process->meta.page->consumed) : 0;
+	if (result == -EAGAIN)
+		process->gave_up_at = 1 + kymo_load_relaxed_u64(&process->meta.page->consumed);
 	if (result < 0)
 		kymo_add_u64(&process->meta.page->undefined, 1);
+	process->users--;
+out:
+	pthread_mutex_unlock(&kymo_process_lock);
 	errno = saved_errno;
 	return result == 0;
 }

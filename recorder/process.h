@@ -22,7 +22,7 @@ struct kymo_process {
 	uint32_t rings;
 	_Atomic uint32_t stopped;
 	_Atomic uint32_t threads;
-	uint32_t attached;     /* producers that hold a ring */
+	uint32_t users;        /* threads that may touch the mappings: enrolled, or in kymo_define() */
 	uint8_t *facts;        /* packed Process message, for forked children to start from */
 	size_t facts_bytes;
 	char *folder;          /* name of the process folder */

@@ -212,10 +212,9 @@ static void detach(struct kymo_producer *p)
 	definition.thread_end = &end;
 	if (kymo_define_locked(process, &definition) && p->lost_reasons & KYMO_LOSS_NO_RING)
 		kymo_add_u64(&process->meta.page->events_unrecorded, -p->lost);
-	if (p->ring) {
+	if (p->ring)
 		kymo_process_return_ring(process, p->ring);
-		process->attached--;
-	}
+	process->users--;
 	*p = (struct kymo_producer){.in_use = 1};
 }
 
@@ -244,9 +243,12 @@ static struct kymo_producer *enroll(struct kymo_process *process, struct kymo_pr
 {
 	pthread_once(&once, make_key);
 	pthread_mutex_lock(&kymo_process_lock);
-	if (p == &nobody)
-		p = kymo_cell_take();
+	if (process != kymo_current_process) /* stopped under another GIL */
+		p = NULL;
+	else if (p == &nobody && !(p = kymo_cell_take()))
+		kymo_add_u64(&process->meta.page->events_unrecorded, 1);
 	if (p) {
+		process->users++;
 		*p = (struct kymo_producer){
 			.in_use = 1,
 			.process = process,
@@ -259,10 +261,8 @@ static struct kymo_producer *enroll(struct kymo_process *process, struct kymo_pr
 				  : &process->session->page->tick;
 	}
 	pthread_mutex_unlock(&kymo_process_lock);
-	if (!p) {
-		kymo_add_u64(&process->meta.page->events_unrecorded, 1);
+	if (!p)
 		return NULL;
-	}
 	kymo_store_relaxed_u32(&process->meta.page->threads, kymo_load_relaxed_u32(&process->threads));
 	/* The word may hold this number from before a fork or from an earlier recording. */
 	if (kymo_load_relaxed_u32(&host->gil->owner) == p->thread)
@@ -283,8 +283,6 @@ static bool attach_ring(struct kymo_producer *p)
 	}
 	pthread_mutex_lock(&kymo_process_lock);
 	p->ring = kymo_process_take_ring(process);
-	if (p->ring)
-		process->attached++;
 	pthread_mutex_unlock(&kymo_process_lock);
 	if (!p->ring) {
 		if (p->lost == 0)
@@ -361,6 +359,8 @@ void kymo_process_stop(const struct kymo_gil *gil)
 {
 	struct kymo_process *process = kymo_current_process;
 
+	if (kymo_process_is_orphan()) /* the recording is the parent's: this child leaves it */
+		kymo_current_process = NULL;
 	if (!kymo_process_is_recording())
 		return;
 	pthread_mutex_lock(&kymo_process_lock);
@@ -377,7 +377,7 @@ void kymo_process_stop(const struct kymo_gil *gil)
 		process->free_rings = ring->next;
 		kymo_ring_free(ring);
 	}
-	if (process->attached == 0)
+	if (process->users == 0)
 		kymo_meta_free(&process->meta);
 	else
 		process->session->is_pinned = true;

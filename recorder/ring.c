@@ -170,6 +170,19 @@ static void count_stall(struct kymo_ring *ring, uint64_t ns)
 }
 
 /*
+ * 1 + the session's tick at which a wait came to its end without a tick in between: the reader
+ * is stopped or dead, and no other ring of this process need find that out for itself.
+ */
+static _Atomic uint64_t stalled_tick;
+
+bool kymo_reader_is_stalled(const struct kymo_session_page *session)
+{
+	/* Relaxed: at worst one more ring waits. */
+	return kymo_load_acquire_u32(&session->reader_state) != KYMO_READER_LIVE ||
+	       kymo_load_relaxed_u64(&stalled_tick) == 1 + kymo_load_relaxed_u64(&session->tick);
+}
+
+/*
  * Wait, holding whatever lock the caller holds, until the oldest slot is free.
  *
  * Why not give up the GIL: CPython switches threads at certain points only, and a wait
@@ -179,10 +192,10 @@ static bool wait_for_reader(struct kymo_ring *ring, struct kymo_session_page *se
 {
 	const struct timespec once = {.tv_nsec = WAIT_NS};
 	uint64_t start = kymo_monotonic_ns(), waited = 0;
+	uint64_t tick = kymo_load_relaxed_u64(&session->tick);
 	bool is_free = false;
 
-	while (!is_free && waited < WAIT_IN_ALL_NS &&
-	       kymo_load_acquire_u32(&session->reader_state) == KYMO_READER_LIVE) {
+	while (!is_free && waited < WAIT_IN_ALL_NS && !kymo_reader_is_stalled(session)) {
 		uint32_t wake = kymo_load_relaxed_u32(&ring->consumer->wake);
 
 		/* (P6) Dekker with (C6): we store sleeping, then look at consumed_seq; the reader
@@ -196,6 +209,8 @@ static bool wait_for_reader(struct kymo_ring *ring, struct kymo_session_page *se
 		waited = kymo_monotonic_ns() - start;
 	}
 	count_stall(ring, waited);
+	if (!is_free && kymo_load_relaxed_u64(&session->tick) == tick)
+		kymo_store_relaxed_u64(&stalled_tick, 1 + tick);
 	return is_free;
 }
 

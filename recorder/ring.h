@@ -46,6 +46,9 @@ void kymo_ring_free(struct kymo_ring *ring);
  */
 int kymo_ring_next_slot(struct kymo_ring *ring, struct kymo_session_page *session, uint32_t *reason);
 
+/* True if waiting for the reader is of no use: it is gone, or has been found not to move. */
+bool kymo_reader_is_stalled(const struct kymo_session_page *session);
+
 /* What a chunk's header says, apart from the words that live. */
 struct kymo_chunk_facts {
 	uint64_t open_clock;

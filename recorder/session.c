@@ -131,6 +131,8 @@ int kymo_snapshot(struct kymo_session *session, const char *why, uint64_t timeou
 	kymo_define(&definition);
 	if (kymo_load_acquire_u32(&session->page->reader_state) != KYMO_READER_LIVE)
 		return -ENOTCONN;
+	/* Release: what was recorded before is in the snapshot.  The reader loads it with acquire. */
+	kymo_fence_release();
 	wanted = kymo_add_u32(&session->page->snapshots_wanted, 1) + 1;
 	while ((int32_t)(kymo_load_acquire_u32(&session->page->snapshots_done) - wanted) < 0) {
 		if (kymo_monotonic_ns() - start > timeout_ns)

@@ -259,12 +259,66 @@ Test(ring, block_waits_a_second_in_all_and_then_drops_until_the_reader_moves)
 	cr_assert_eq(futex_waits, 10);
 	cr_assert_eq(ring->page->stalls, 1);
 	/* The reader is back: chunks go on, and a full ring is waited for again. */
+	session.tick++;
 	release(1);
 	cr_assert_eq(put_chunk(), 0);
 	cr_assert_eq(next_slot(), -1);
 	cr_assert_eq(futex_waits, 20);
 	cr_assert_eq(ring->page->stalls, 2);
 	cr_assert_eq(ring->page->longest_stall_ns, SECOND);
+}
+
+/* Ring @number, full. */
+static struct kymo_ring *another_full_ring(uint32_t number)
+{
+	struct kymo_ring *first = ring, *other;
+
+	cr_assert_eq(kymo_ring_make(&session, dir, number, &other), 0);
+	ring = other;
+	fill();
+	ring = first;
+	return other;
+}
+
+Test(ring, that_the_reader_stands_still_is_found_out_once_for_all_rings)
+{
+	struct kymo_ring *second, *third;
+
+	make_ring(KYMO_POLICY_BLOCK);
+	fill();
+	second = another_full_ring(2);
+	third = another_full_ring(3);
+	fake_now = SECOND;
+	on_futex_wait = nothing_happens;
+	cr_assert_eq(next_slot(), -1);
+	cr_assert_eq(kymo_ring_next_slot(second, &session, &reason), -1);
+	cr_assert_eq(reason, KYMO_LOSS_STALLED);
+	cr_assert_eq(futex_waits, 10, "the second ring must not wait");
+	session.tick++;
+	cr_assert_eq(kymo_ring_next_slot(third, &session, &reason), -1);
+	cr_assert_eq(futex_waits, 20, "it moves again");
+	kymo_ring_free(second);
+	kymo_ring_free(third);
+}
+
+static void the_reader_ticks(void)
+{
+	session.tick++;
+}
+
+Test(ring, a_reader_that_is_busy_elsewhere_is_waited_for_by_each_ring)
+{
+	struct kymo_ring *second;
+
+	make_ring(KYMO_POLICY_BLOCK);
+	fill();
+	second = another_full_ring(2);
+	fake_now = SECOND;
+	on_futex_wait = the_reader_ticks;
+	cr_assert_eq(next_slot(), -1);
+	cr_assert_eq(kymo_ring_next_slot(second, &session, &reason), -1);
+	cr_assert_eq(futex_waits, 20);
+	kymo_ring_free(second);
 }
 
 Test(ring, block_waits_for_a_live_reader_only)
