@@ -114,31 +114,42 @@ always_inline struct kymo_producer *begin(PyObject *self, PyObject *code)
 
 CALLBACK(ignore, (void)self; (void)args; Py_RETURN_NONE)
 
-always_inline PyObject *start(PyObject *self, PyObject *const *args, bool is_timed)
+/* A first event of the code or of the chunk, another thread's turn, an unexpected place. */
+static __attribute__((noinline)) PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
 {
 	struct kymo_python *python = python_of(self);
-	PyObject *code = args[0];
-	const struct kymo_code *known = kymo_code_find(python, code);
+	const struct kymo_code *known = kymo_code_get(python, args[0]);
 	struct kymo_producer *p = kymo_producer;
 	uint32_t offset = number(args[1]);
 
-	if (kymo_unlikely(!known)) {
-		known = kymo_code_get(python, code);
-		if (!known || !known->is_wanted)
-			return skip(self, code);
-	}
-	if (kymo_unlikely(!kymo_is_ready(p)) && !(p = refill(self)))
+	if (!known || !known->is_wanted)
+		return skip(self, args[0]);
+	if (!kymo_is_ready(p) && !(p = refill(self)))
 		Py_RETURN_NONE;
 	kymo_check_switch(p, &python->host);
 	if (is_timed)
 		kymo_append_time(p);
-	if (kymo_likely(offset == known->entry)) {
-		kymo_append_start(p, code, known->id, known->first_line);
+	if (offset == known->entry) {
+		kymo_append_start(p, args[0], known->id, known->first_line);
 	} else {
-		if (p->code != code)
-			kymo_append_code(p, code, known->id, known->first_line);
+		if (p->code != args[0])
+			kymo_append_code(p, args[0], known->id, known->first_line);
 		kymo_append1(p, KYMO_PY_START_AT, offset / KYMO_CODE_UNIT);
 	}
+	Py_RETURN_NONE;
+}
+
+always_inline PyObject *start(PyObject *self, PyObject *const *args, bool is_timed)
+{
+	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(!known || !kymo_is_ready(p) || !is_last_recorder(self, p) ||
+			  number(args[1]) != known->entry))
+		return start_elsewhere(self, args, is_timed);
+	if (is_timed)
+		kymo_append_time(p);
+	kymo_append_start(p, args[0], known->id, known->first_line);
 	Py_RETURN_NONE;
 }
 

@@ -23,14 +23,14 @@ void kymo_filter_set(const Kymo__Config *config, const char *package, const char
 		filter.here[0] = 0;
 }
 
-/* True if @file lies below @folder. */
+/* True if @file lies below @folder, or is it. */
 static bool is_below(const char *file, const char *folder)
 {
 	size_t length = strlen(folder);
 
 	while (length && folder[length - 1] == '/')
 		length--;
-	return length && !strncmp(file, folder, length) && file[length] == '/';
+	return length && !strncmp(file, folder, length) && (file[length] == '/' || !file[length]);
 }
 
 /* True if @file is, or is in, the module called @name. */
@@ -51,7 +51,14 @@ static bool is_in_module(const char *file, const char *name)
 	return false;
 }
 
-/* A path, if it has a slash or is "."; else the name of a module, or of a folder anywhere. */
+static bool is_python_file(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 3 && !strcmp(name + length - 3, ".py");
+}
+
+/* A path, if it has a slash, ends in .py or is "."; else the name of a module, or of a folder anywhere. */
 static bool is_of_source(const char *file, const char *source)
 {
 	char folder[2 * PATH_MAX];
@@ -62,7 +69,7 @@ static bool is_of_source(const char *file, const char *source)
 		source += 2;
 	if (!strcmp(source, ".") || !*source)
 		return is_below(file, filter.here);
-	if (!strchr(source, '/'))
+	if (!strchr(source, '/') && !is_python_file(source))
 		return is_in_module(file, source);
 	snprintf(folder, sizeof(folder), "%s/%s", filter.here, source);
 	return is_below(file, folder);

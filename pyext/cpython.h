@@ -34,6 +34,12 @@ static inline void *kymo_code_extra(PyObject *code, Py_ssize_t index)
 	return extras && index < extras->size ? extras->slots[index] : NULL;
 }
 
+/* What `object().__init__` is; the layout has been this since 2.2. */
+struct kymo_method_wrapper {
+	PyObject_HEAD
+	PyObject *descriptor;
+};
+
 /* One frame of the calling thread's stack. */
 struct kymo_frame {
 	void *frame;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "pyext/codes.h"
 #include "pyext/names.h"
 #include "pyext/recording.h"
 #include "pyext/session_start.h"
@@ -124,11 +125,19 @@ static const char mark_doc[] =
 	"Put an event with a text of the program's own into the trace, at this place of the calling\n"
 	"thread.  Does nothing while the process is not recorded.";
 
+/* The mark is the caller's, unless that is not recorded. */
+static void place_mark(struct kymo_producer *p, const struct kymo_code *known)
+{
+	if (known && known->is_wanted && p->code != known->code)
+		kymo_append_code(p, known->code, known->id, known->first_line);
+}
+
 static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 {
 	struct kymo_python *python;
 	struct kymo_producer *p;
 	struct kymo_arena arena = {0};
+	struct kymo_frame frame;
 	uint32_t id;
 
 	if (!PyUnicode_Check(text))
@@ -142,10 +151,12 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	id = kymo_text_id(kymo_text(&arena, text));
 	kymo_arena_free(&arena);
 	p = kymo_producer;
-	if (kymo_is_ready(p) || (p = kymo_refill(&python->host))) {
-		kymo_check_switch(p, &python->host);
-		kymo_append_mark(p, id);
-	}
+	if (!kymo_is_ready(p) && !(p = kymo_refill(&python->host)))
+		Py_RETURN_NONE;
+	kymo_check_switch(p, &python->host);
+	if (kymo_frame_first(&frame))
+		place_mark(p, kymo_code_get(python, (PyObject *)frame.code));
+	kymo_append_mark(p, id);
 	Py_RETURN_NONE;
 }
 

@@ -252,6 +252,8 @@ uint32_t kymo_name_of_callable(struct kymo_python *python, PyObject *callable)
 {
 	if (PyMethod_Check(callable))
 		callable = PyMethod_GET_FUNCTION(callable);
+	else if (Py_IS_TYPE(callable, python->method_wrapper))
+		callable = ((struct kymo_method_wrapper *)callable)->descriptor;
 	if (PyFunction_Check(callable))
 		return name_of_code(python, PyFunction_GET_CODE(callable));
 	if (PyCFunction_Check(callable))

@@ -104,6 +104,7 @@ struct kymo_python *kymo_python_get(void)
 	int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
 	struct kymo_python *python = find(interpreter);
 	PyObject *monitoring = PySys_GetObject("monitoring");
+	PyObject *wrapper;
 
 	if (python)
 		return python;
@@ -125,7 +126,11 @@ struct kymo_python *kymo_python_get(void)
 	python->name = PyUnicode_InternFromString("_name");
 	python->disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	python->callback_type = kymo_callback_type();
-	if (!python->threading || !python->active || !python->name || !python->disable ||
+	wrapper = PyObject_GetAttrString(Py_None, "__init__");
+	if (wrapper)
+		python->method_wrapper = (PyTypeObject *)Py_NewRef(Py_TYPE(wrapper));
+	Py_XDECREF(wrapper);
+	if (!python->method_wrapper || !python->threading || !python->active || !python->name || !python->disable ||
 	    !python->callback_type || !kymo_codes_attach(python) || !kymo_names_attach(python)) {
 		free(python);
 		return NULL;

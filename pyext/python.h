@@ -26,6 +26,7 @@ struct kymo_python {
 	struct kymo_code *codes;
 	struct kymo_name_entry *names; /* cache, by address */
 	PyObject *callback_type;
+	PyTypeObject *method_wrapper; /* has no name in the API */
 	PyObject *disable;     /* sys.monitoring.DISABLE */
 	PyObject *threading, *active, *name; /* strings to look up with */
 	struct kymo_python *next;

@@ -12,6 +12,9 @@ _FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SUBPROCESSES", "FORCE", "QUIET")
 _WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SESSION_DIR")
 _LISTS = ("SOURCE", "INCLUDE", "OMIT")
 
+# In a virtual environment site reads its .pth files twice.
+_tried = False
+
 
 def _is_set(value):
     return value not in (None, "", "0")
@@ -28,10 +31,12 @@ def _options(environ):
 
 
 def main():
+    global _tried
     environ = os.environ
     wanted = _is_set(environ.get("KYMO"))
-    if not wanted and not environ.get("KYMO_SESSION"):
+    if _tried or not (wanted or environ.get("KYMO_SESSION")):
         return
+    _tried = True
     try:
         from kymo import _kymo
 
