@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tool in pure Python sees of a program: the oracle of test_oracle.py.
+
+usage: observe.py OUTPUT EVENTS FILES PROGRAM.  EVENTS: names of sys.monitoring.events; FILES: globs, as --include
+takes them; each with commas between.  OUTPUT gets one JSON list of events for each thread, shaped as streams.shape().
+"""
+import _thread
+import builtins
+import fnmatch
+import json
+import sys
+import types
+
+TOOL = 4
+output, names, patterns, program = sys.argv[1:]
+names, patterns = names.split(","), patterns.split(",")
+monitoring = sys.monitoring
+threads = {}
+wanted = {}
+lines = {}
+
+
+def is_wanted(code):
+    """Whether one of the patterns matches the file, or the end of its path."""
+    if code.co_filename not in wanted:
+        wanted[code.co_filename] = any(
+            fnmatch.fnmatchcase(code.co_filename, pattern) or fnmatch.fnmatchcase(code.co_filename, f"*/{pattern}")
+            for pattern in patterns)
+    return wanted[code.co_filename]
+
+
+def line_at(code, offset):
+    if code not in lines:
+        lines[code] = [position[0] for position in code.co_positions()]
+    return lines[code][offset // 2]
+
+
+def name_of(callable):
+    if isinstance(callable, types.MethodType):
+        callable = callable.__func__
+    if isinstance(callable, types.FunctionType):
+        return callable.__code__.co_qualname
+    if isinstance(callable, types.BuiltinFunctionType):
+        owner = callable.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            module = callable.__module__
+            return callable.__name__ if module in (None, "builtins") else f"{module}.{callable.__name__}"
+        owner = owner if isinstance(owner, type) else type(owner)
+        return f"{owner.__qualname__}.{callable.__name__}"
+    if isinstance(callable, (types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType,
+                             types.MethodWrapperType)):
+        return f"{callable.__objclass__.__qualname__}.{callable.__name__}"
+    return (callable if isinstance(callable, type) else type(callable)).__qualname__
+
+
+def see(event, code, line, offset=None, dest=None, callable=None, exception=None):
+    stream = threads.setdefault(_thread.get_native_id(), [])
+    stream.append((event, code.co_filename, code.co_qualname, line, offset, dest, callable, exception))
+
+
+def callback(event):
+    """A function for @event, with the arguments that the documentation of sys.monitoring names."""
+    def line(code, number):
+        if is_wanted(code):
+            see(event, code, number)
+
+    def place(code, offset, _=None):
+        if is_wanted(code):
+            see(event, code, line_at(code, offset), offset)
+
+    def jump(code, offset, dest):
+        if is_wanted(code):
+            see(event, code, line_at(code, offset), offset, dest=dest)
+
+    def call(code, offset, callable, _):
+        if is_wanted(code):
+            see(event, code, line_at(code, offset), offset, callable=name_of(callable))
+
+    def error(code, offset, exception):
+        if is_wanted(code):
+            see(event, code, line_at(code, offset), offset, exception=type(exception).__qualname__)
+
+    if event == "LINE":
+        return line
+    if event.startswith("BRANCH") or event == "JUMP":
+        return jump
+    if event in ("CALL", "C_RETURN", "C_RAISE"):
+        return call
+    if event in ("PY_THROW", "PY_UNWIND", "RAISE", "RERAISE", "EXCEPTION_HANDLED", "STOP_ITERATION"):
+        return error
+    return place
+
+
+def main():
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=program, __builtins__=builtins)
+    with open(program) as file:
+        code = compile(file.read(), program, "exec")
+    sys.modules["__main__"] = module
+    sys.argv[:] = [program]
+    monitoring.use_tool_id(TOOL, "observer")
+    mask = 0
+    for name in names:
+        event = getattr(monitoring.events, name)
+        monitoring.register_callback(TOOL, event, callback(name))
+        if name not in ("C_RETURN", "C_RAISE"):
+            mask |= event
+    monitoring.set_events(TOOL, mask)
+    exec(code, module.__dict__)
+    monitoring.set_events(TOOL, 0)
+    with open(output, "w") as file:
+        json.dump(list(threads.values()), file)
+
+
+main()

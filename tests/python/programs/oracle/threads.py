@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads whose own course does not depend on each other."""
+import _thread
+
+
+class Failure(Exception):
+    pass
+
+
+def compute(n):
+    total = 0
+    for i in range(n):
+        total += i * i % 7
+    return total
+
+
+def fail(n):
+    if n % 2:
+        raise Failure(n)
+    return n
+
+
+def work(number, done):
+    try:
+        for n in range(60 * number):
+            try:
+                compute(n % 9)
+                fail(n)
+            except Failure as error:
+                [x for x in error.args if x]
+        sum(x for x in range(200))
+    finally:
+        done.release()
+
+
+locks = []
+for number in range(1, 5):
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    locks.append(lock)
+    _thread.start_new_thread(work, (number, lock))
+for lock in locks:
+    lock.acquire()
+print("done")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts its lines and calls in a shared file, so that whoever kills it knows how far each thread had come.
+
+usage: witness.py FILE THREADS ROUNDS.  FILE holds 64-bit numbers, three for each thread: native id, lines, calls.
+"""
+import _thread
+import mmap
+import os
+import sys
+
+THREADS, ROUNDS = map(int, sys.argv[2:])
+with open(sys.argv[1], "r+b") as file:
+    shared = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+ids, lines, calls = shared[0::3], shared[1::3], shared[2::3]
+ids[0] = os.getpid()
+
+
+class Failure(Exception):
+    pass
+
+
+def leaf(me, n):
+    calls[me] += 1; lines[me] += 1; return n & 3
+
+
+def numbers(me, n):
+    calls[me] += 1; lines[me] += 1
+    for i in range(n):
+        lines[me] += 1; yield i
+
+
+def fail(me, n):
+    calls[me] += 1; lines[me] += 1; raise Failure(n)
+
+
+def recurse(me, n):
+    calls[me] += 1; lines[me] += 1; return recurse(me, n - 1) if n else leaf(me, n)
+
+
+def work(me):
+    for n in range(ROUNDS):
+        lines[me] += 1; leaf(me, n)
+        lines[me] += 1; sum(numbers(me, n % 4))
+        lines[me] += 1; recurse(me, n % 5)
+        try:
+            lines[me] += 1; fail(me, n)
+        except Failure:
+            lines[me] += 1
+        if n % 3:
+            lines[me] += 1
+
+
+def work_and_release(me, done):
+    ids[me] = _thread.get_native_id()
+    work(me)
+    done.release()
+
+
+# threading would make the number of its own events depend on the scheduler.
+locks = [_thread.allocate_lock() for _ in range(THREADS - 1)]
+for me, lock in enumerate(locks, 1):
+    lock.acquire()
+    _thread.start_new_thread(work_and_release, (me, lock))
+work(0)
+for lock in locks:
+    lock.acquire()

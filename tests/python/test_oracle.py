@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded stream is, event for event, what a tool in pure Python sees in a process of its own."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import environment
+from streams import first_difference, lost, shape, threads_of
+
+PROGRAMS = Path(__file__).parent / "programs"
+OBSERVER = PROGRAMS / "observe.py"
+ORACLE = sorted(path.stem for path in (PROGRAMS / "oracle").glob("*.py"))
+
+# All that this CPython has.  3.14 keeps BRANCH as an old name for both of its halves.
+EVENTS = [name for name in vars(sys.monitoring.events) if name.isupper() and name != "NO_EVENTS"]
+if "BRANCH_LEFT" in EVENTS:
+    EVENTS.remove("BRANCH")
+CALLS = ["PY_START", "PY_RESUME", "PY_THROW", "PY_RETURN", "PY_YIELD", "PY_UNWIND", "RAISE", "RERAISE"]
+BRANCHES = [name for name in EVENTS if name.startswith("BRANCH")]
+SETS = {
+    "calls": CALLS,
+    "calls,LINE": [*CALLS, "LINE"],
+    "calls,CALL,C_RETURN,C_RAISE": [*CALLS, "CALL", "C_RETURN", "C_RAISE"],
+    ",".join(["calls", "JUMP", *BRANCHES]): [*CALLS, "JUMP", *BRANCHES],
+    "full": EVENTS,
+}
+# C_RETURN and C_RAISE exist only together with CALL.
+ALONE = [name for name in EVENTS if name not in ("C_RETURN", "C_RAISE")]
+
+
+@pytest.fixture
+def observe(python, tmp_path):
+    """observe(program, events, files): the threads' events as the oracle has them, and what was printed."""
+    def run(program, events, files):
+        output = tmp_path / "observed.json"
+        words = [python, OBSERVER, output, ",".join(events), files, program]
+        done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=300, check=True)
+        return [[tuple(event) for event in thread] for thread in json.loads(output.read_text())], done.stdout
+    return run
+
+
+@pytest.fixture
+def compare(observe, record, events):
+    """Hold a recording of @program with --events=@option against what the oracle sees."""
+    def run(program, option, wanted, files="programs/oracle/*.py"):
+        program = PROGRAMS / program
+        seen, _ = observe(program, wanted, files)
+        trace = record([program], f"--events={option}", *(f"--include={each}" for each in files.split(",")))
+        threads = threads_of(events(trace)).values()
+        assert not any(map(lost, threads))
+        recorded = [[shape(event) for event in thread] for thread in threads]
+        assert seen and len(recorded) == len(seen)
+        # Threads have no names that both sides know.
+        for ours, theirs in zip(sorted(recorded, key=repr), sorted(seen, key=repr)):
+            assert not (difference := first_difference(ours, theirs)), f"recorded {difference}"
+        return recorded
+    return run
+
+
+@pytest.mark.parametrize("option", SETS)
+@pytest.mark.parametrize("program", ORACLE)
+def test_programs(program, option, compare):
+    compare(f"oracle/{program}.py", option, SETS[option])
+
+
+@pytest.mark.parametrize("event", ALONE)
+def test_single_events(event, compare):
+    compare("everything.py", event, [event])
