@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The floor of every measurement: callbacks that return at once.
+ *
+ *   callback = _nothing.Callback(ways, count)
+ *   callback.events         how often it was called, if @count is true
+ *
+ * @ways: 0 never answers DISABLE, 1 at once, 2 when a branch was seen to go both ways.
+ * An object of a C type with a vectorcall slot, as Kymo's callbacks are; runner.py
+ * registers it under a tool id found as Kymo finds its own.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <structmember.h>
+
+struct callback {
+	PyObject_HEAD
+	vectorcallfunc call;
+	unsigned long long events;
+};
+
+/* Where the branch at @code and @offset went first. */
+static struct way {
+	uintptr_t code;
+	long offset, dest;
+} ways[1 << 18];
+
+static PyObject *disable; /* sys.monitoring.DISABLE; lives as long as the interpreter */
+
+static PyObject *go_on(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+	(void)self, (void)args, (void)count, (void)names;
+	Py_RETURN_NONE;
+}
+
+static PyObject *at_once(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+	(void)self, (void)args, (void)count, (void)names;
+	return Py_NewRef(disable);
+}
+
+static long offset_of(PyObject *number)
+{
+	return PyUnstable_Long_CompactValue((PyLongObject *)number);
+}
+
+static PyObject *at_second(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+	uintptr_t code = (uintptr_t)args[0];
+	long offset = offset_of(args[1]), dest = offset_of(args[2]);
+	struct way *way = &ways[(code / 16 * 31 + (uintptr_t)offset) % (sizeof ways / sizeof ways[0])];
+
+	(void)self, (void)count, (void)names;
+	if (way->code == code && way->offset == offset && way->dest != dest)
+		return Py_NewRef(disable);
+	*way = (struct way){code, offset, dest};
+	Py_RETURN_NONE;
+}
+
+static const vectorcallfunc answers[] = {go_on, at_once, at_second};
+
+static PyObject *count_go_on(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+	((struct callback *)self)->events++;
+	return go_on(self, args, count, names);
+}
+
+static PyObject *count_at_once(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+	((struct callback *)self)->events++;
+	return at_once(self, args, count, names);
+}
+
+static PyObject *count_at_second(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+	((struct callback *)self)->events++;
+	return at_second(self, args, count, names);
+}
+
+static const vectorcallfunc counting[] = {count_go_on, count_at_once, count_at_second};
+
+static PyObject *callback_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+	int ways_until_off, counts;
+	struct callback *self;
+
+	(void)kwargs;
+	if (!PyArg_ParseTuple(args, "ip", &ways_until_off, &counts))
+		return NULL;
+	if (ways_until_off < 0 || ways_until_off > 2)
+		return PyErr_Format(PyExc_ValueError, "ways: 0, 1 or 2");
+	self = (struct callback *)type->tp_alloc(type, 0);
+	if (self)
+		self->call = (counts ? counting : answers)[ways_until_off];
+	return (PyObject *)self;
+}
+
+static PyMemberDef callback_members[] = {
+	{"events", T_ULONGLONG, offsetof(struct callback, events), READONLY, NULL},
+	{0},
+};
+
+static PyTypeObject callback_type = {
+	PyVarObject_HEAD_INIT(NULL, 0)
+	.tp_name = "_nothing.Callback",
+	.tp_basicsize = sizeof(struct callback),
+	.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+	.tp_vectorcall_offset = offsetof(struct callback, call),
+	.tp_call = PyVectorcall_Call,
+	.tp_members = callback_members,
+	.tp_new = callback_new,
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_nothing", .m_size = -1};
+
+PyMODINIT_FUNC PyInit__nothing(void)
+{
+	PyObject *monitoring = PySys_GetObject("monitoring");
+	PyObject *self = PyModule_Create(&module);
+
+	disable = monitoring ? PyObject_GetAttrString(monitoring, "DISABLE") : NULL;
+	if (!self || !disable || PyModule_AddType(self, &callback_type) < 0) {
+		Py_XDECREF(self);
+		return NULL;
+	}
+	return self;
+}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same programs under other projects' tools and under Kymo, interleaved."""
+import importlib.metadata
+import subprocess
+import sys
+
+import measure
+from measure import adopt_orphans, interval, progress, record, result, rounds_of, run, runner, scratch, shown, table
+
+PACKAGES = ["viztracer", "coverage"]
+PEERS = ["settrace", "cprofile", "viztracer", "viztracer-python", "coverage-c", "coverage-sysmon"]
+OURS = ["calls", "branch-bits", "LINE", "coverage"]
+
+
+def install():
+    """Into the virtual environment that this runs in."""
+    for package in PACKAGES:
+        try:
+            importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", package])
+
+
+def versions():
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def peers(options):
+    adopt_orphans()
+    install()
+    measure.PYTHON = sys.executable
+    found = versions()
+    tools = [tool for tool in PEERS if found.get(tool.split("-")[0], True)]
+    rows = []
+    with scratch() as folder:
+        for program in options.programs:
+            rounds = rounds_of(program, 0.5 * options.scale)
+            commands = {tool: runner(tool, program, rounds) for tool in ["plain", *tools]}
+            commands |= {f"kymo {profile}": record(folder / "trace.kymo", profile, runner("plain", program, rounds))
+                         for profile in OURS}
+            samples = {name: [] for name in commands}
+            for number in range(-1, options.pairs):
+                for name in list(commands)[::1 if number % 2 else -1]:
+                    progress(f"peers {program} {name}")
+                    sample = result(run(commands[name]))
+                    if number >= 0:
+                        samples[name].append(sample)
+            rows.append({
+                "program": program,
+                "slowdown": {name: interval(sample["wall"] / plain["wall"]
+                                            for sample, plain in zip(each, samples["plain"]))
+                             for name, each in samples.items() if name != "plain"},
+                "samples": samples,
+            })
+    progress("")
+    names = list(rows[0]["slowdown"])
+    table("slowdown under other tools and under Kymo", ["program", *names],
+          [[row["program"], *(shown(row["slowdown"][name]) for name in names)] for row in rows])
+    return {"versions": found, "programs": rows}

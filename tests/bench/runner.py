@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run one program under one tool: runner.py TOOL PROGRAM[.FUNCTION] ROUNDS, where TOOL is
+
+    plain                        no tool (or the recorder that was started from outside)
+    nothing[:once]:EVENT,…       callbacks that return at once
+    count[:once]:EVENT,…         callbacks that count
+    settrace | cprofile | viztracer | viztracer-python | coverage-c | coverage-sysmon
+
+and print one JSON object: the nanoseconds that the function, main() if none is named, took on the clock and on the
+processor, and its checksum. Nothing is imported here that the program would otherwise be the first to import.
+"""
+import sys
+import time
+
+
+def monitor(events, once, counting):
+    """Callbacks for @events as Kymo places its own; returns them by event."""
+    import _nothing
+
+    tools = sys.monitoring
+    tool = next(tool for tool in (3, 4, 0, 1, 2, 5) if tools.get_tool(tool) is None)
+    tools.use_tool_id(tool, "nothing")
+    callbacks, wanted = {}, 0
+    for name in events:
+        ways = 0 if not once else 2 if name == "BRANCH" else 1
+        callbacks[name] = _nothing.Callback(ways, counting)
+        tools.register_callback(tool, getattr(tools.events, name), callbacks[name])
+        wanted |= getattr(tools.events, name)
+    tools.set_events(tool, wanted)
+    return callbacks
+
+
+def peer(name):
+    """Start another project's tool; returns what stops it."""
+    if name == "settrace":
+        def trace(frame, event, arg):
+            return trace
+
+        sys.settrace(trace)
+        return lambda: sys.settrace(None)
+    if name == "cprofile":
+        import cProfile
+
+        profile = cProfile.Profile()
+        profile.enable()
+        return profile.disable
+    if name.startswith("viztracer"):
+        import viztracer
+
+        tracer = viztracer.VizTracer(ignore_c_function=name.endswith("python"), verbose=0)
+        tracer.start()
+        return tracer.stop
+    if name.startswith("coverage"):
+        import coverage
+        import os
+
+        core = "sysmon" if name.endswith("sysmon") else "ctrace"
+        branch = core == "ctrace" or sys.version_info >= (3, 14)  # else it would fall back to the other core
+        os.environ["COVERAGE_CORE"] = core
+        measured = coverage.Coverage(data_file=None, branch=branch, cover_pylib=True, config_file=False)
+        measured.start()
+        return measured.stop
+    raise SystemExit(f"no tool {name}")
+
+
+def main():
+    tool, name, rounds = sys.argv[1:]
+    kind, _, rest = tool.partition(":")
+    stop, callbacks = None, {}
+    if kind in ("nothing", "count"):
+        mode, _, events = rest.rpartition(":")
+        callbacks = monitor(events.split(","), mode == "once", kind == "count")
+    elif kind != "plain":
+        stop = peer(kind)
+    name, _, function = name.partition(".")
+    program = __import__(name)
+    function = getattr(program, function or "main")
+    before = {event: callback.events for event, callback in callbacks.items()}
+    cpu, wall = time.process_time_ns(), time.perf_counter_ns()
+    checksum = function(int(rounds))
+    wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
+    if stop:
+        stop()
+    seen = ", ".join(f'"{event}": {callback.events - before[event]}' for event, callback in callbacks.items())
+    print(f'{{"wall": {wall}, "cpu": {cpu}, "checksum": {checksum}, "events": {{{seen}}}}}')
+
+
+main()
