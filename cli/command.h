@@ -12,13 +12,15 @@ enum kymo_exit {
 	KYMO_EXIT_OK = 0,
 	KYMO_EXIT_FAILURE = 1,
 	KYMO_EXIT_USAGE = 2, /* the command line is wrong */
+	/* as a shell has them, of the command to be recorded */
+	KYMO_EXIT_CANNOT_RUN = 126,
+	KYMO_EXIT_NOT_FOUND = 127,
 };
 
 /* Each returns an exit status; argv[0] is "kymo VERB". */
 int kymo_command_events(int argc, char **argv);
 int kymo_command_info(int argc, char **argv);
 int kymo_command_ps(int argc, char **argv);
-int kymo_command_read(int argc, char **argv);
 int kymo_command_read(int argc, char **argv);
 int kymo_command_record(int argc, char **argv);
 int kymo_command_salvage(int argc, char **argv);

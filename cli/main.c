@@ -8,7 +8,7 @@
 
 static const struct command {
 	const char *name;
-	const char *summary; /* NULL: not for people */ /* NULL: not for people */
+	const char *summary; /* NULL: not for people */
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"record", "run a command and record every Python it starts", kymo_command_record},
@@ -19,7 +19,6 @@ static const struct command {
 	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
 	{"verify", "check every byte of a trace", kymo_command_verify},
 	{"salvage", "make a trace of what a killed reader left", kymo_command_salvage},
-	{"_read", NULL, kymo_command_read},
 	{"snapshot", "keep what the rings of a running process hold now", kymo_command_snapshot},
 	{"_read", NULL, kymo_command_read},
 };
@@ -29,7 +28,6 @@ static void print_help(void)
 	printf("usage: kymo VERB [options] …\n\nA flight recorder for CPython.\n\n");
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
 		if (commands[i].summary)
-			if (commands[i].summary)
 			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	printf("\nkymo VERB --help describes a verb; kymo --version prints the version.\n");
 }

@@ -12,10 +12,14 @@ struct kymo_overview {
 };
 
 KYMO_MUST_CHECK
-int kymo_overview_open(struct kymo_overview *overview, const char *path, struct kymo_error *error);
+int kymo_overview_open(struct kymo_overview *overview, const char *path,
+		       struct kymo_error *error);
 void kymo_overview_close(struct kymo_overview *overview);
 
-/* Parse --json (@as_json NULL: there is none) and --help and open the operand.  Returns an exit status, or -1 to go on. */
+/*
+ * Parse --json (@as_json NULL: there is none) and --help, and open the operand.
+ * Returns an exit status, or -1 to go on.
+ */
 int kymo_overview_begin(struct kymo_overview *overview, int argc, char **argv, const char *help,
 			bool *as_json);
 

@@ -17,6 +17,7 @@
 extern char **environ;
 
 #define OLDEST_MINOR 12
+#define NEWEST_MINOR 29 /* that is looked for */
 
 static bool is_package(struct kymo_package *package, const char *folder)
 {
@@ -71,30 +72,37 @@ static bool is_program(const char *path)
 	return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, X_OK);
 }
 
-int kymo_program_find(const char *name, char path[PATH_MAX])
+/* The next program called @name in @folders, a rest of PATH.  False: there is no other. */
+static bool next_program(const char **folders, const char *name, char path[PATH_MAX])
+{
+	while (*folders) {
+		size_t length = strcspn(*folders, ":");
+		bool fits = snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, *folders,
+				     length ? "/" : "", name) < PATH_MAX;
+
+		*folders = (*folders)[length] ? *folders + length + 1 : NULL;
+		if (fits && is_program(path))
+			return true;
+	}
+	return false;
+}
+
+static const char *search_path(void)
 {
 	const char *folders = getenv("PATH");
 
-	if (strchr(name, '/')) {
-		if (strlen(name) >= PATH_MAX || !is_program(name))
-			return -ENOENT;
-		strcpy(path, name);
-		return 0;
-	}
-	if (!folders)
-		folders = "/usr/local/bin:/usr/bin:/bin";
-	while (*name) {
-		size_t length = strcspn(folders, ":");
+	return folders ? folders : "/usr/local/bin:/usr/bin:/bin";
+}
 
-		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)length, folders, length ? "/" : "", name) <
-			    PATH_MAX &&
-		    is_program(path))
-			return 0;
-		if (!folders[length])
-			break;
-		folders += length + 1;
-	}
-	return -ENOENT;
+int kymo_program_find(const char *name, char path[PATH_MAX])
+{
+	const char *folders = search_path();
+
+	if (!strchr(name, '/'))
+		return *name && next_program(&folders, name, path) ? 0 : -ENOENT;
+	if (snprintf(path, PATH_MAX, "%s", name) >= PATH_MAX || access(path, F_OK))
+		return -ENOENT;
+	return is_program(path) ? 0 : -EACCES;
 }
 
 static bool is_shell_script(const char *path)
@@ -107,86 +115,107 @@ static bool is_shell_script(const char *path)
 	return is_script;
 }
 
-/* The minor version of the Python 3 at @path by its real name, or -1 where that does not say. */
-static int minor_version(const char *path)
+int kymo_python_ask(const char *python, const char *code, const char *argument, char *answer,
+		    size_t bytes)
 {
-	char real[PATH_MAX];
-	const char *name;
-	int minor;
-
-	if (!realpath(path, real) || is_shell_script(real))
-		return -1;
-	name = strrchr(real, '/') + 1;
-	return sscanf(name, "python3.%d", &minor) == 1 ? minor : -1;
-}
-
-/* The same of what hides its version, a script that chooses an interpreter for one, by asking it. */
-static int ask_minor_version(const char *path)
-{
-	char code[] = "import sys; print(*sys.version_info[:2])", isolated[] = "-IS", flag[] = "-c";
-	char *argv[] = {(char *)(uintptr_t)path, isolated, flag, code, NULL};
+	char options[] = "-ISc";
+	char *argv[] = {(char *)(uintptr_t)python, options, (char *)(uintptr_t)code,
+			(char *)(uintptr_t)argument, NULL};
 	posix_spawn_file_actions_t actions;
-	int fds[2], major = 0, minor = -1;
-	FILE *output;
+	int fds[2], status = 0, result;
+	size_t used = 0;
+	ssize_t got;
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC))
-		return -1;
+		return -errno;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
 	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	if (posix_spawn(&pid, path, &actions, NULL, argv, environ))
-		pid = -1;
+	result = -posix_spawn(&pid, python, &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	close(fds[1]);
-	output = fdopen(fds[0], "r");
-	if (!output)
-		close(fds[0]);
-	if (output && fscanf(output, "%d %d", &major, &minor) != 2)
-		minor = -1;
-	if (output)
-		fclose(output);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (!result && used < bytes - 1 &&
+	       (got = read(fds[0], answer + used, bytes - 1 - used)) > 0)
+		used += (size_t)got;
+	close(fds[0]);
+	answer[used] = '\0';
+	while (!result && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return major == 3 ? minor : -1;
+	return result ? result : status ? -ENOEXEC : 0;
 }
 
+/*
+ * The minor version of the Python 3 at @path, and how the names of its extensions begin.  Its
+ * real name tells, or, where that is another or a script that chooses an interpreter, it does.
+ */
+static int find_version(const char *path, char suffix[64])
+{
+	static const char code[] = "import _imp, sys\n"
+				   "print(*sys.version_info[:2], _imp.extension_suffixes()[0])";
+	char real[PATH_MAX], answer[128];
+	int minor, length = 0, major = 0;
+	const char *name;
+
+	if (!realpath(path, real))
+		return -1;
+	name = strrchr(real, '/') + 1;
+	if (sscanf(name, "python3.%d%n", &minor, &length) == 1 && !name[length] &&
+	    !is_shell_script(real)) {
+		snprintf(suffix, 64, ".cpython-3%d-", minor);
+		return minor;
+	}
+	if (kymo_python_ask(path, code, NULL, answer, sizeof answer) ||
+	    sscanf(answer, "%d %d %63s", &major, &minor, suffix) != 3 || major != 3)
+		return -1;
+	return minor;
+}
+
+/* 0 if the Python at @path can be recorded, or why it cannot in @error. */
 static int check_version(const struct kymo_package *package, const char *path,
 			 struct kymo_error *error)
 {
-	char pattern[PATH_MAX + 64];
-	int minor = minor_version(path);
+	char suffix[64], pattern[PATH_MAX + 96];
+	int minor = find_version(path, suffix);
 	glob_t found;
 
 	if (minor < 0)
-		minor = ask_minor_version(path);
-	if (minor < 0)
 		return kymo_fail(error, -ENOEXEC, "%s does not run as Python 3", path);
 	if (minor < OLDEST_MINOR)
-		return kymo_fail(error, -ENOTSUP,
-				 "%s is Python 3.%d, which has no sys.monitoring; 3.%d or later is "
-				 "needed (KYMO_PYTHON names one)",
-				 path, minor, OLDEST_MINOR);
-	snprintf(pattern, sizeof pattern, "%s/_kymo.cpython-3%d*.so", package->folder, minor);
+		return kymo_fail(error, -ENOTSUP, "%s is Python 3.%d, which has no sys.monitoring",
+				 path, minor);
+	snprintf(pattern, sizeof pattern, "%s/_kymo%s*", package->folder, suffix);
 	if (glob(pattern, GLOB_NOSORT, NULL, &found))
 		return kymo_fail(error, -ENOENT,
-				 "this kymo has no extension for Python 3.%d (%s); install kymo "
-				 "for that Python",
-				 minor, path);
+				 "%s is Python 3.%d, for which there is no _kymo%s* in %s", path,
+				 minor, suffix, package->folder);
 	globfree(&found);
 	return 0;
+}
+
+/* The first of at most @limit programs called @name on PATH that can be recorded; else @error grows. */
+static bool find_recordable(const struct kymo_package *package, const char *name, unsigned limit,
+			    char path[PATH_MAX], struct kymo_error *error)
+{
+	const char *folders = search_path();
+	struct kymo_error why;
+
+	for (; limit && next_program(&folders, name, path); limit--) {
+		size_t used = strlen(error->message);
+
+		if (!check_version(package, path, &why))
+			return true;
+		snprintf(error->message + used, sizeof error->message - used, "; %s", why.message);
+	}
+	return false;
 }
 
 int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 		       struct kymo_error *error)
 {
-	static const char *const names[] = {
-		"python3", "python", "python3.15", "python3.14", "python3.13", "python3.12",
-	};
 	const char *asked = getenv("KYMO_PYTHON"), *environment = getenv("VIRTUAL_ENV");
-	struct kymo_error later;
-	int result = 0;
+	char name[16];
 
 	if (asked && *asked) {
 		if (kymo_program_find(asked, path))
@@ -196,15 +225,13 @@ int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 	if (environment && *environment &&
 	    snprintf(path, PATH_MAX, "%s/bin/python", environment) < PATH_MAX && is_program(path))
 		return check_version(package, path, error);
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (kymo_program_find(names[i], path))
-			continue;
-		/* What is wrong with the one that `python3` means is the best explanation. */
-		if (!check_version(package, path, result ? &later : error))
+	kymo_fail(error, 0, "no Python on PATH that Kymo can record; KYMO_PYTHON may name one");
+	if (find_recordable(package, "python3", 1, path, error))
+		return 0;
+	for (int minor = NEWEST_MINOR; minor >= OLDEST_MINOR; minor--) {
+		snprintf(name, sizeof name, "python3.%d", minor);
+		if (find_recordable(package, name, UINT_MAX, path, error))
 			return 0;
-		result = -ENOTSUP;
 	}
-	return result ? result
-		      : kymo_fail(error, -ENOENT,
-				  "there is no python3 on PATH; KYMO_PYTHON names one elsewhere");
+	return -ENOTSUP;
 }

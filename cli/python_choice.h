@@ -4,6 +4,7 @@
 #define KYMO_CLI_PYTHON_CHOICE_H
 
 #include <limits.h>
+#include <stddef.h>
 
 #include "format/error.h"
 
@@ -18,14 +19,21 @@ int kymo_package_find(struct kymo_package *package, struct kymo_error *error);
 
 /*
  * Choose the interpreter for a script: $KYMO_PYTHON, that of the active virtual environment,
- * or the first on PATH that is new enough and has its extension here.  An interpreter is started
- * to find out only if the name that its links lead to does not tell its version.
+ * `python3` on PATH if it can be recorded, else the newest python3.X there that can.
  */
 KYMO_MUST_CHECK
 int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 		       struct kymo_error *error);
 
-/* Find program @name as execvp() would.  0 or -ENOENT. */
+/*
+ * Run @code with @argument (NULL: none) in the interpreter @python, alone with its standard
+ * library, and put what it prints into @answer.  0 or a negative errno.
+ */
+KYMO_MUST_CHECK
+int kymo_python_ask(const char *python, const char *code, const char *argument, char *answer,
+		    size_t bytes);
+
+/* Find program @name as execvp() would.  0, -ENOENT, or -EACCES: it is not to be executed. */
 KYMO_MUST_CHECK
 int kymo_program_find(const char *name, char path[PATH_MAX]);
 

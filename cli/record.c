@@ -2,7 +2,6 @@
 /* `kymo record`: run a command and record every Python that it starts. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/launch.h"
 #include "cli/python_choice.h"
+#include "cli/record_options.h"
 #include "cli/text.h"
 #include "format/atomics.h"
 #include "reader/reader.h"
@@ -48,114 +48,20 @@ static const char help[] =
 	"  -q, --quiet           print nothing about the trace at the end\n"
 	"  --help                this text\n"
 	"\n"
-	"The interpreter is $KYMO_PYTHON, that of the active virtual environment, or python3.\n";
+	"An option that is not given is taken from its variable, as KYMO_RING_SIZE is that of\n"
+	"--ring-size, or from [tool.kymo] in the nearest pyproject.toml. The interpreter is\n"
+	"$KYMO_PYTHON, that of the active virtual environment, python3, or the newest python3.X.\n";
 
 struct recording {
-	Kymo__Config config;
-	const char *output; /* as the user wrote it; NULL: made up */
-	char events[256];
-	char absolute[PATH_MAX];
-	char name[64]; /* what is recorded, for the file's name */
+	struct kymo_record_options options;
+	char directory[PATH_MAX]; /* the working directory */
+	char output[PATH_MAX];	  /* absolute */
+	char name[64];		  /* what is recorded, for the file's name */
 	char program[PATH_MAX];
-	char **command; /* allocated; ends with NULL */
-	size_t words;
+	struct kymo_words command;
 	bool has_lost_reader;
+	int failure; /* exit status where the command is not run */
 };
-
-static int add_string(size_t *count, char ***list, char *value)
-{
-	char **grown = reallocarray(*list, *count + 1, sizeof *grown);
-
-	if (!grown)
-		return -ENOMEM;
-	*list = grown;
-	grown[(*count)++] = value;
-	return 0;
-}
-
-enum option_code {
-	OPTION_EVENTS = 256,
-	OPTION_C_CALLS,
-	OPTION_POLICY,
-	OPTION_CLOCK,
-	OPTION_RING_SIZE,
-	OPTION_MAX_SIZE,
-	OPTION_SOURCE,
-	OPTION_INCLUDE,
-	OPTION_OMIT,
-	OPTION_NO_STDLIB,
-	OPTION_NO_SUBPROCESSES,
-	OPTION_SESSION_DIR,
-};
-
-static const struct option options[] = {
-	{"events", required_argument, NULL, OPTION_EVENTS},
-	{"c-calls", no_argument, NULL, OPTION_C_CALLS},
-	{"policy", required_argument, NULL, OPTION_POLICY},
-	{"clock", required_argument, NULL, OPTION_CLOCK},
-	{"ring-size", required_argument, NULL, OPTION_RING_SIZE},
-	{"max-size", required_argument, NULL, OPTION_MAX_SIZE},
-	{"source", required_argument, NULL, OPTION_SOURCE},
-	{"include", required_argument, NULL, OPTION_INCLUDE},
-	{"omit", required_argument, NULL, OPTION_OMIT},
-	{"no-stdlib", no_argument, NULL, OPTION_NO_STDLIB},
-	{"no-subprocesses", no_argument, NULL, OPTION_NO_SUBPROCESSES},
-	{"session-dir", required_argument, NULL, OPTION_SESSION_DIR},
-	{"output", required_argument, NULL, 'o'},
-	{"force", no_argument, NULL, 'f'},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-static int set_option(struct recording *recording, int code, bool *adds_c_calls,
-		      struct kymo_error *error)
-{
-	Kymo__Config *config = &recording->config;
-
-	switch (code) {
-	case OPTION_EVENTS:
-		if (snprintf(recording->events, sizeof recording->events, "%s", optarg) >=
-		    (int)sizeof recording->events)
-			return kymo_fail(error, -EINVAL, "--events: too long");
-		return 0;
-	case OPTION_C_CALLS:
-		*adds_c_calls = true;
-		return 0;
-	case OPTION_POLICY:
-		return kymo_parse_policy(optarg, &config->policy, error);
-	case OPTION_CLOCK:
-		return kymo_parse_clock(optarg, &config->clock_mode, error);
-	case OPTION_RING_SIZE:
-		return kymo_parse_size(optarg, &config->ring_bytes, error);
-	case OPTION_MAX_SIZE:
-		return kymo_parse_size(optarg, &config->max_bytes, error);
-	case OPTION_SOURCE:
-		return add_string(&config->n_source, &config->source, optarg);
-	case OPTION_INCLUDE:
-		return add_string(&config->n_include, &config->include, optarg);
-	case OPTION_OMIT:
-		return add_string(&config->n_omit, &config->omit, optarg);
-	case OPTION_NO_STDLIB:
-		config->no_stdlib = true;
-		return 0;
-	case OPTION_NO_SUBPROCESSES:
-		config->no_subprocesses = true;
-		return 0;
-	case OPTION_SESSION_DIR:
-		config->session_dir = optarg;
-		return 0;
-	case 'o':
-		recording->output = optarg;
-		return 0;
-	case 'f':
-		config->force = true;
-		return 0;
-	default:
-		config->quiet = true;
-		return 0;
-	}
-}
 
 static bool is_script(const char *word)
 {
@@ -183,79 +89,59 @@ static void set_name(struct recording *recording, const char *from)
 		 length ? from : "x");
 }
 
-/* Put the command line together: [python, @flag, @flag_value] and @rest. */
-static int build_command(struct recording *recording, const char *flag, char *flag_value,
-			 char **rest, struct kymo_error *error)
+/* What is to be recorded cannot be run: exit as a shell would. */
+static int cannot_run(struct recording *recording, int result)
 {
-	struct kymo_package package;
-	bool is_python = flag || is_script(rest[0]);
-	int result = 0;
-
-	if (is_python) {
-		result = kymo_package_find(&package, error);
-		if (!result)
-			result = kymo_python_choose(&package, recording->program, error);
-		if (result)
-			return result;
-		result = add_string(&recording->words, &recording->command, recording->program);
-	} else if (kymo_program_find(rest[0], recording->program)) {
-		return kymo_fail(error, -ENOENT, "there is no program and no .py file '%s'", rest[0]);
-	}
-	if (!flag && is_python && access(rest[0], R_OK))
-		return kymo_fail(error, -errno, "%s: %s", rest[0], strerror(errno));
-	if (flag && !result) {
-		static char flags[][3] = {"-c", "-m"};
-
-		result = add_string(&recording->words, &recording->command,
-				    flags[flag[1] == 'm']);
-		if (!result)
-			result = add_string(&recording->words, &recording->command, flag_value);
-	}
-	while (!result && *rest)
-		result = add_string(&recording->words, &recording->command, *rest++);
-	if (!result)
-		result = add_string(&recording->words, &recording->command, NULL);
-	if (result)
-		return kymo_fail(error, result, "out of memory");
-	recording->words--;
-	return 0;
+	recording->failure = result == -ENOENT ? KYMO_EXIT_NOT_FOUND : KYMO_EXIT_CANNOT_RUN;
+	return result;
 }
 
-/* Returns an exit status, or -1 to go on. */
-static int parse(struct recording *recording, int argc, char **argv)
+static int find_program(struct recording *recording, const char *name, struct kymo_error *error)
 {
-	Kymo__Config *config = &recording->config;
-	struct kymo_error error = {"out of memory"};
-	bool adds_c_calls = false;
-	const char *flag = NULL;
-	char *flag_value = NULL;
-	int option;
+	int result = kymo_program_find(name, recording->program);
 
-	while (!flag && (option = getopt_long(argc, argv, "+o:fqhm:c:", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		}
-		if (option == '?')
-			return KYMO_EXIT_USAGE;
-		if (option == 'm' || option == 'c') {
-			flag = option == 'm' ? "-m" : "-c";
-			flag_value = optarg;
-		} else if (set_option(recording, option, &adds_c_calls, &error)) {
-			return kymo_usage_error(argv, "%s", error.message);
-		}
-	}
-	if (!flag && optind == argc)
-		return kymo_usage_error(argv, "nothing to record: a script, -m, -c or a command is "
-					      "missing");
-	if (kymo_config_set_events(config, recording->events, &error))
-		return kymo_usage_error(argv, "%s", error.message);
-	if (adds_c_calls)
-		kymo_config_add_c_calls(config);
-	set_name(recording, !flag ? argv[optind] : flag[1] == 'm' ? flag_value : "code");
-	if (build_command(recording, flag, flag_value, argv + optind, &error))
-		return kymo_report(&error);
-	return -1;
+	if (!result)
+		return 0;
+	if (result == -ENOENT)
+		kymo_fail(error, result, "there is no program and no .py file '%s'", name);
+	else
+		kymo_fail(error, result, "%s: not executable, and no .py file", name);
+	return cannot_run(recording, result);
+}
+
+/* Find the interpreter for @script, or NULL for a module or code. */
+static int find_python(struct recording *recording, const char *script, struct kymo_error *error)
+{
+	struct kymo_package package;
+	int result;
+
+	if (script && access(script, R_OK))
+		return cannot_run(recording,
+				  kymo_fail(error, -errno, "%s: %s", script, strerror(errno)));
+	result = kymo_package_find(&package, error);
+	return result ? result : kymo_python_choose(&package, recording->program, error);
+}
+
+/* Put the command line together: [python, flag, its value] and @rest. */
+static int build_command(struct recording *recording, char **rest, struct kymo_error *error)
+{
+	const struct kymo_record_options *options = &recording->options;
+	struct kymo_words *command = &recording->command;
+	bool is_python = options->flag || is_script(*rest);
+	int result = is_python ? find_python(recording, options->flag ? NULL : *rest, error)
+			       : find_program(recording, *rest, error);
+
+	if (result)
+		return result;
+	if (is_python)
+		result = kymo_words_add(command, recording->program);
+	if (options->flag && !result)
+		result = kymo_words_add(command, options->flag);
+	if (options->flag && !result)
+		result = kymo_words_add(command, options->flag_value);
+	while (!result && *rest)
+		result = kymo_words_add(command, *rest++);
+	return result ? kymo_fail(error, result, "out of memory") : 0;
 }
 
 static bool exists(const char *path)
@@ -267,24 +153,22 @@ static bool exists(const char *path)
 }
 
 /* The absolute path of the trace, a new one unless the user named it. */
-static int choose_output(struct recording *recording, const char *directory,
-			 struct kymo_error *error)
+static int choose_output(struct recording *recording, struct kymo_error *error)
 {
-	char *path = recording->absolute;
+	const char *directory = recording->directory, *named = recording->options.output;
+	char *path = recording->output;
 	char when[32];
 	struct tm local;
 	time_t now = time(NULL);
 	int length;
 
-	if (recording->output) {
-		length = snprintf(path, PATH_MAX, "%s%s%s",
-				  recording->output[0] == '/' ? "" : directory,
-				  recording->output[0] == '/' ? "" : "/", recording->output);
+	if (named) {
+		length = snprintf(path, PATH_MAX, "%s%s%s", *named == '/' ? "" : directory,
+				  *named == '/' ? "" : "/", named);
 		if (length >= PATH_MAX - 16)
-			return kymo_fail(error, -ENAMETOOLONG, "%s: name too long", recording->output);
-		if (!access(path, F_OK) && !recording->config.force)
-			return kymo_fail(error, -EEXIST, "%s exists; -f replaces it",
-					 recording->output);
+			return kymo_fail(error, -ENAMETOOLONG, "%s: name too long", named);
+		if (!access(path, F_OK) && !recording->options.config.force)
+			return kymo_fail(error, -EEXIST, "%s exists; -f replaces it", named);
 		return 0;
 	}
 	localtime_r(&now, &local);
@@ -329,8 +213,7 @@ static int set_environment(const char *dir, struct kymo_error *error)
 	if (result)
 		return result;
 	if (asprintf(&path, "%s%s%s", package.inject, before ? ":" : "", before ? before : "") < 0 ||
-	    setenv("PYTHONPATH", path, 1) || setenv("KYMO_SESSION", dir, 1) ||
-	    setenv("KYMO_EXTENSION_DIR", package.folder, 1))
+	    setenv("PYTHONPATH", path, 1) || setenv("KYMO_SESSION", dir, 1))
 		result = kymo_fail(error, -ENOMEM, "out of memory");
 	free(path);
 	return result;
@@ -350,27 +233,27 @@ static bool has_chunks(const char *path)
 }
 
 /* The one line at the end; @dir is the session's folder. */
-static void print_result(const struct recording *recording, const char *directory, const char *dir)
+static void print_result(const struct recording *recording, const char *dir)
 {
-	const char *name = recording->absolute;
-	size_t length = strlen(directory);
+	const char *name = recording->output;
+	size_t length = strlen(recording->directory);
 	char size[KYMO_TEXT_BYTES];
 	struct stat status;
 
-	if (!strncmp(name, directory, length) && name[length] == '/')
+	if (!strncmp(name, recording->directory, length) && name[length] == '/')
 		name += length + 1;
 	if (recording->has_lost_reader) {
 		fprintf(stderr, "kymo: the reader was killed; kymo salvage %s makes a trace of what "
 				"it left\n", dir);
-	} else if (stat(recording->absolute, &status)) {
+	} else if (stat(recording->output, &status)) {
 		fprintf(stderr, "kymo: the trace was not completed; what there is lies in ");
 		kymo_text_put(stderr, name);
 		fprintf(stderr, ".incomplete\n");
-	} else if (!recording->config.quiet) {
+	} else if (!recording->options.config.quiet) {
 		fprintf(stderr, "kymo: recorded ");
 		kymo_text_put(stderr, name);
 		fprintf(stderr, " (%s)%s\n", kymo_text_size((uint64_t)status.st_size, size),
-			has_chunks(recording->absolute)
+			has_chunks(recording->output)
 				? ""
 				: ", but no Python recorded anything: kymo ps may say why");
 	}
@@ -392,12 +275,12 @@ static int run(struct recording *recording, const char *dir, int *status, struct
 		kymo_session_remove(dir);
 		return result;
 	}
-	result = kymo_launch(recording->program, recording->command, &pid, error);
+	result = kymo_launch(recording->program, recording->command.words, &pid, error);
 	if (result) {
 		kymo_store_release_u32(&page->stop_wanted, 1);
 		kymo_launch_wait_for_reader(page);
-		unlink(recording->absolute);
-		return result;
+		unlink(recording->output);
+		return cannot_run(recording, result);
 	}
 	kymo_store_release_u32(&page->root_pid, (uint32_t)pid);
 	*status = kymo_launch_wait(pid);
@@ -414,38 +297,41 @@ static int run(struct recording *recording, const char *dir, int *status, struct
 
 int kymo_command_record(int argc, char **argv)
 {
-	struct recording recording = {.config = KYMO__CONFIG__INIT, .events = "calls"};
+	struct recording recording = {.failure = KYMO_EXIT_FAILURE};
+	struct kymo_record_options *options = &recording.options;
 	Kymo__Session session = KYMO__SESSION__INIT;
-	char directory[PATH_MAX], dir[KYMO_DIR_BYTES];
+	char dir[KYMO_DIR_BYTES];
 	struct kymo_error error;
 	int status, result;
 
-	recording.config.policy = KYMO_POLICY_BLOCK;
-	recording.config.clock_mode = KYMO_CLOCK_SAMPLED;
-	status = parse(&recording, argc, argv);
+	if (!getcwd(recording.directory, sizeof recording.directory))
+		strcpy(recording.directory, "/");
+	status = kymo_record_options_parse(options, argc, argv, help, recording.directory);
 	if (status >= 0)
 		goto out;
-	if (!getcwd(directory, sizeof directory))
-		strcpy(directory, "/");
-	result = choose_output(&recording, directory, &error);
-	recording.config.output = recording.absolute;
-	session.argv = recording.command;
-	session.n_argv = recording.words;
-	session.working_directory = directory;
+	set_name(&recording, !options->flag		? argv[optind]
+			     : options->flag[1] == 'm' ? options->flag_value
+						       : "code");
+	result = build_command(&recording, argv + optind, &error);
 	if (!result)
-		result = kymo_session_create(&recording.config, &session, dir, &error);
+		result = choose_output(&recording, &error);
+	options->config.output = recording.output;
+	session.argv = recording.command.words;
+	session.n_argv = recording.command.count;
+	session.working_directory = recording.directory;
+	if (!result)
+		result = kymo_session_create(&options->config, &session, dir, &error);
 	if (!result)
 		result = run(&recording, dir, &status, &error);
 	if (result) {
-		status = kymo_report(&error);
+		kymo_report(&error);
+		status = recording.failure;
 		goto out;
 	}
-	print_result(&recording, directory, dir);
+	print_result(&recording, dir);
 	status = kymo_launch_end(status);
 out:
-	free(recording.command);
-	free(recording.config.source);
-	free(recording.config.include);
-	free(recording.config.omit);
+	kymo_words_free(&recording.command);
+	kymo_record_options_free(options);
 	return status;
 }

@@ -16,7 +16,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(KYMO_PYTHON_DIR ${PROJECT_BINARY_DIR}/python)
 
 add_compile_definitions(_GNU_SOURCE KYMO_VERSION="${PROJECT_VERSION}")
-add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes 
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes
     "$<$<BOOL:${KYMO_WERROR}>:-Werror;-Wno-error=array-bounds>") # which is the optimiser guessing, and wrong here since gcc 13
 add_link_options(-Wl,--as-needed)
 include_directories(${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})

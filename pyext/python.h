@@ -23,6 +23,7 @@ struct kymo_python {
 	Py_ssize_t extra;      /* index of our slot in the code objects of this interpreter */
 	bool entering;         /* the event at hand entered a frame that was not on the stack before */
 	int tool;              /* id with sys.monitoring, or -1 */
+	uint32_t recording;    /* that its callbacks were made for */
 	struct kymo_code *codes;
 	struct kymo_name_entry *names; /* cache, by address */
 	PyObject *callback_type;
@@ -34,11 +35,5 @@ struct kymo_python {
 
 /* The calling interpreter's; made at the first call.  NULL with an exception set. */
 struct kymo_python *kymo_python_get(void);
-
-/* True while this interpreter's events are enabled. */
-static inline bool kymo_python_is_listening(const struct kymo_python *python)
-{
-	return python->tool >= 0;
-}
 
 #endif

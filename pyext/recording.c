@@ -148,9 +148,13 @@ static bool listen(struct kymo_python *python, bool is_first)
 {
 	const Kymo__Config *config = kymo_session_config(session);
 
+	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
+	kymo_monitor_detach(python);
 	if (kymo_monitor_attach(python, config) && (!is_first || begin(python)) &&
-	    kymo_monitor_enable(python, config))
+	    kymo_monitor_enable(python, config)) {
+		python->recording = kymo_codes_generation;
 		return true;
+	}
 	kymo_monitor_detach(python);
 	return false;
 }
@@ -176,7 +180,7 @@ int kymo_recording_join(const char *dir)
 			return 0;
 		}
 	}
-	if (!kymo_python_is_listening(python) && !listen(python, is_first)) {
+	if ((is_first || python->recording != kymo_codes_generation) && !listen(python, is_first)) {
 		if (is_first)
 			kymo_recording_close();
 		return -1;

@@ -4,7 +4,7 @@
 /* Above the time that a tick may be late: for its store to be seen. */
 #define MARGIN_NS 1000000
 
-/* The reader writes a Clock every second.  Where there is none for longer, it may have been dead. */
+/* The reader writes a Clock every second.  Without one for longer, it may have been dead. */
 #define LONGEST_SEGMENT_NS 1200000000
 
 void kymo_clock_init(struct kymo_clock_line *clock, const struct kymo_definitions *definitions)

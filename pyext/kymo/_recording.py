@@ -35,9 +35,23 @@ def _find_program():
     raise FileNotFoundError(f"kymo: there is no program at {programs[0]}; KYMO_PROGRAM can name it")
 
 
+def _program_name():
+    """Of the script or module that runs; sys.argv is not there yet when Python starts."""
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        if word in ("-W", "-X"):
+            next(words, None)
+        elif word == "-m":
+            return next(words, "")
+        elif word == "-c":
+            return "code"
+        elif not word.startswith("-"):
+            return os.path.basename(word).removesuffix(".py")
+    return ""
+
+
 def _choose_output():
-    name = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""
-    name = "".join(c for c in name.removesuffix(".py") if c.isalnum() or c in "_-.") or "python"
+    name = "".join(c for c in _program_name() if c.isalnum() or c in "_-.") or "python"
     base = os.path.abspath(f"kymo-{name}-{time.strftime('%Y%m%d-%H%M%S')}")
     path, again = base + ".kymo", 1
     while os.path.exists(path) or os.path.exists(path + ".incomplete"):

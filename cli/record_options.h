@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The options of `kymo record`.  Each is taken from the command line; where it is not there,
+ * from its KYMO_* variable; where that is not set, from [tool.kymo] in the nearest pyproject.toml.
+ */
+#ifndef KYMO_CLI_RECORD_OPTIONS_H
+#define KYMO_CLI_RECORD_OPTIONS_H
+
+#include "cli/words.h"
+#include "format/metadata.pb-c.h"
+
+enum kymo_record_option {
+	KYMO_RECORD_EVENTS,
+	KYMO_RECORD_C_CALLS, /* after the events, which it adds to */
+	KYMO_RECORD_POLICY,
+	KYMO_RECORD_CLOCK,
+	KYMO_RECORD_RING_SIZE,
+	KYMO_RECORD_MAX_SIZE,
+	KYMO_RECORD_SOURCE,
+	KYMO_RECORD_INCLUDE,
+	KYMO_RECORD_OMIT,
+	KYMO_RECORD_NO_STDLIB,
+	KYMO_RECORD_NO_SUBPROCESSES,
+	KYMO_RECORD_SESSION_DIR,
+	KYMO_RECORD_OUTPUT,
+	KYMO_RECORD_FORCE,
+	KYMO_RECORD_QUIET,
+	KYMO_RECORD_OPTIONS,
+};
+
+struct kymo_record_options {
+	Kymo__Config config; /* output is left to the caller */
+	const char *output;  /* as the user wrote it; NULL: none */
+	const char *flag;    /* "-m", "-c" or NULL */
+	char *flag_value;
+	struct kymo_words given[KYMO_RECORD_OPTIONS];
+};
+
+/*
+ * Fill @options; optind is then the first word of what is to be recorded.  Returns an exit
+ * status, with everything said, or -1 to go on.  Free @options in either case.
+ */
+KYMO_MUST_CHECK
+int kymo_record_options_parse(struct kymo_record_options *options, int argc, char **argv,
+			      const char *help, const char *directory);
+void kymo_record_options_free(struct kymo_record_options *options);
+
+#endif
