@@ -114,18 +114,23 @@ Test(process, threads_at_the_same_time_have_a_ring_each)
 	}
 }
 
+static int open_folder(const char *name)
+{
+	int dir = open(r.dir, O_RDONLY | O_DIRECTORY);
+	int folder = openat(dir, name, O_RDONLY | O_DIRECTORY);
+
+	close(dir);
+	cr_assert_geq(folder, 0);
+	return folder;
+}
+
 /* The first definition in folder @name, which the caller frees. */
 static Kymo__Definition *first_definition(const char *name)
 {
-	char path[KYMO_DIR_BYTES + 64];
-	struct stream_walk walk;
+	int folder = open_folder(name);
+	struct stream_walk walk = stream_walk_begin(folder);
 	Kymo__Definition *first;
-	int folder;
 
-	snprintf(path, sizeof path, "%s/%s", r.dir, name);
-	folder = open(path, O_RDONLY | O_DIRECTORY);
-	cr_assert_geq(folder, 0);
-	walk = stream_walk_begin(folder);
 	first = stream_walk_next(&walk);
 	free(walk.bytes);
 	close(folder);
@@ -166,19 +171,17 @@ Test(process, a_second_recording_begins_with_a_switch)
 	const struct kymo_chunk *found;
 	struct chunk_walk walk;
 	uint32_t count;
-	char folder[KYMO_DIR_BYTES + 64];
-	int fd;
+	int folder;
 
 	recording_make(&r, KYMO_POLICY_DROP, 4);
 	recording_start(&r);
 	known_put(&r.host);
 	kymo_process_stop(&r.gil);
 	recording_start(&r);
-	snprintf(folder, sizeof folder, "%s/%s", r.dir, kymo_current_process->folder);
 	known_put(&r.host);
-	fd = open(folder, O_RDONLY | O_DIRECTORY);
-	found = recording_chunks(fd, 1, &count);
-	close(fd);
+	folder = open_folder(kymo_current_process->folder);
+	found = recording_chunks(folder, 1, &count);
+	close(folder);
 	walk = chunk_walk_begin(found);
 	cr_assert(chunk_walk_next(&walk));
 	cr_assert_eq(walk.record.kind, KYMO_SWITCH);
