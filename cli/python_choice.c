@@ -206,7 +206,8 @@ static bool find_recordable(const struct kymo_package *package, const char *name
 
 		if (!check_version(package, path, &why))
 			return true;
-		snprintf(error->message + used, sizeof error->message - used, "; %s", why.message);
+		snprintf(error->message + used, sizeof error->message - used, "%s %s",
+			 error->message[used - 1] == ')' ? ":" : ";", why.message);
 	}
 	return false;
 }
@@ -225,7 +226,7 @@ int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 	if (environment && *environment &&
 	    snprintf(path, PATH_MAX, "%s/bin/python", environment) < PATH_MAX && is_program(path))
 		return check_version(package, path, error);
-	kymo_fail(error, 0, "no Python on PATH that Kymo can record; KYMO_PYTHON may name one");
+	kymo_fail(error, 0, "no Python on PATH that Kymo can record (KYMO_PYTHON may name another)");
 	if (find_recordable(package, "python3", 1, path, error))
 		return 0;
 	for (int minor = NEWEST_MINOR; minor >= OLDEST_MINOR; minor--) {

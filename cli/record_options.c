@@ -66,15 +66,23 @@ static bool is_path(const char *source)
 	       (length > 3 && !strcmp(source + length - 3, ".py"));
 }
 
+/* Leading dots are resolved: the filter compares the beginnings of names. */
 static int make_absolute(char **path, const char *directory)
 {
+	size_t length = strlen(directory), dots;
+	const char *rest = *path;
 	char *absolute;
 
-	if (**path == '/')
+	if (*rest == '/')
 		return 0;
-	while (!strncmp(*path, "./", 2))
-		memmove(*path, *path + 2, strlen(*path + 2) + 1);
-	if (asprintf(&absolute, "%s/%s", directory, strcmp(*path, ".") ? *path : "") < 0)
+	while ((dots = strspn(rest, ".")) == 1 || dots == 2) {
+		if (rest[dots] && rest[dots] != '/')
+			break;
+		rest += dots + (rest[dots] == '/');
+		while (dots == 2 && length && directory[--length] != '/')
+			;
+	}
+	if (asprintf(&absolute, "%.*s/%s", (int)length, directory, rest) < 0)
 		return -ENOMEM;
 	free(*path);
 	*path = absolute;

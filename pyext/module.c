@@ -104,9 +104,9 @@ static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 		code = kymo_session_finish(kymo_session_page(session), FINISH_TIMEOUT_NS);
 	session_owner = 0;
 	kymo_recording_close();
-	if (code == -EOWNERDEAD && PyErr_WarnEx(PyExc_RuntimeWarning, "kymo: the reader was killed; the trace is not complete", 1))
-		return NULL;
-	if (code == -ETIMEDOUT && PyErr_WarnEx(PyExc_RuntimeWarning, "kymo: the trace is still being written", 1))
+	if (code < 0 &&
+	    PyErr_WarnEx(PyExc_RuntimeWarning, code == -EOWNERDEAD ? "kymo: the reader was killed; the trace is not complete"
+								   : "kymo: the trace is still being written", 1) < 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -184,7 +184,8 @@ static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 	Py_END_ALLOW_THREADS
 	kymo_arena_free(&arena);
 	if (code < 0) {
-		kymo_fail(&error, code, "kymo: no snapshot: %s", code == -ETIMEDOUT ? "the reader does not answer" : "there is no reader");
+		kymo_fail(&error, code, "kymo: no snapshot: %s",
+			  code == -ETIMEDOUT ? "the reader does not answer" : "there is no reader");
 		return kymo_raise(code, &error);
 	}
 	Py_RETURN_NONE;

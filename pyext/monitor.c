@@ -166,7 +166,8 @@ static bool take_tool(struct kymo_python *python)
 
 static bool register_callback(const struct kymo_python *python, unsigned long mask, PyObject *callback)
 {
-	PyObject *before = PyObject_CallMethod(monitoring(), "register_callback", "ikO", python->tool, mask, callback);
+	PyObject *before =
+		PyObject_CallMethod(monitoring(), "register_callback", "ikO", python->tool, mask, callback);
 
 	Py_XDECREF(before);
 	return before;

@@ -8,6 +8,7 @@ import time
 
 from kymo import _kymo
 from kymo._kymo import __version__, is_recording, mark, snapshot
+from kymo._settings import settings
 
 _lock = _thread.RLock()
 os.register_at_fork(after_in_child=_lock._at_fork_reinit)
@@ -60,8 +61,10 @@ def _choose_output():
     return path
 
 
-def begin(output=None, **options):
-    """Begin a session and record this process, and those that it starts, into it."""
+def begin(**options):
+    """Begin a session and record this process into it; true if those that it starts are, too."""
+    options = settings() | options
+    output = options.get("output")
     if output is None:
         path = _choose_output()
     else:
@@ -69,8 +72,10 @@ def begin(output=None, **options):
         if os.path.exists(path) and not options.get("force"):
             raise FileExistsError(f"kymo: {path} exists; force=True replaces it")
     session = _kymo.start(_find_program(), {**options, "output": path})
-    if not options.get("no_subprocesses"):
-        os.environ["KYMO_SESSION"] = session
+    if options.get("no_subprocesses"):
+        return False
+    os.environ["KYMO_SESSION"] = session
+    return True
 
 
 def start(output=None, **options):
@@ -78,7 +83,8 @@ def start(output=None, **options):
 
     Options are those of `kymo record`, with underscores: events="calls" (a profile, or names of
     events with commas between them), c_calls=False, policy="block", clock="sampled", ring_size,
-    max_size, source, include, omit, no_stdlib, no_subprocesses, session_dir, force.
+    max_size, source, include, omit, no_stdlib, no_subprocesses, session_dir, force.  What is not
+    named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
 
     If the process is recorded already, by another start() or by `kymo record`, this only adds
     to that recording, and output and options mean nothing.  Every start() needs a stop().
@@ -91,7 +97,7 @@ def start(output=None, **options):
         if _depth == 0:
             _began = not is_recording()
             if _began:
-                begin(output, **options)
+                begin(**options if output is None else options | {"output": output})
             else:
                 _kymo.join()
         _depth += 1

@@ -8,26 +8,12 @@ installed for.
 import os
 import sys
 
-_FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SUBPROCESSES", "FORCE", "QUIET")
-_WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SESSION_DIR")
-_LISTS = ("SOURCE", "INCLUDE", "OMIT")
-
 # In a virtual environment site reads its .pth files twice.
 _tried = False
 
 
 def _is_set(value):
     return value not in (None, "", "0")
-
-
-def _options(environ):
-    """The options that KYMO_* variables name."""
-    options = {name.lower(): True for name in _FLAGS if _is_set(environ.get("KYMO_" + name))}
-    for name in _WORDS + _LISTS:
-        value = environ.get("KYMO_" + name)
-        if value:
-            options[name.lower()] = value.split(",") if name in _LISTS else value
-    return options
 
 
 def main():
@@ -44,9 +30,7 @@ def main():
         if children is None and wanted:
             from kymo._recording import begin
 
-            options = _options(environ)
-            begin(**options)
-            children = not options.get("no_subprocesses")
+            children = begin()
         if not children:
             environ.pop("KYMO", None)
             environ.pop("KYMO_SESSION", None)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions, counted by callgrind: what noise does not touch.
 
-Every figure is a difference of two runs of different length, so that start-up falls out.
+Every figure is a difference of two runs of different length, so that what happens once falls out. Ticks come more often
+than they would: a millisecond holds fewer events here.
 """
 from measure import (BRANCHES, BUILD, PROFILES, Profile, adopt_orphans, progress, record, result, rounds_of, run,
                      runner, scratch, table)
@@ -18,29 +19,37 @@ MICRO = [
 PROGRAM_PROFILES = ["calls", "branch-bits", "LINE", "coverage"]
 
 
-def callgrind(command, folder):
-    """Instructions that @command executes; @command may be a prefix and the command."""
+def callgrind(folder, command, *options):
+    """Put callgrind before @command: the command line, and the file it counts in."""
     out = folder / "callgrind.out"
-    prefix, command = command if isinstance(command, tuple) else ([], command)
-    run([*prefix, "valgrind", "--tool=callgrind", "-q", f"--callgrind-out-file={out}", *command])
-    return next(int(line.split()[1]) for line in out.open() if line.startswith(("totals:", "summary:")))
+    return ["valgrind", "--tool=callgrind", "-q", f"--callgrind-out-file={out}", *options, *command], out
 
 
-def recorded(events, command, folder):
-    return record(folder / "trace.kymo", events, []), command
+def counted(out):
+    return next(int(line.split()[1]) for line in out.open() if line.startswith("totals:"))
 
 
-def profile_of(events):
-    return PROFILES.get(events) or Profile(events, tuple(events.split(",")))
+def instructions_of(folder, tool, name, rounds, recorded=None):
+    """Instructions of a program alone, under @tool, or recorded with the events @recorded."""
+    command, out = callgrind(folder, [*runner(tool, name, rounds), "instrument"], "--instr-atstart=no")
+    run(record(folder / "trace.kymo", recorded, command) if recorded else command)
+    return counted(out)
+
+
+def events_of(profile, name, rounds):
+    return sum(result(run(runner(profile.tool("count"), name, rounds)))["events"].values())
 
 
 def appends(folder):
     rows = []
     for kind in APPENDS:
         progress(f"instructions append {kind}")
-        once, twice = (callgrind([BUILD / "bin" / "append_bench", kind, count, "overwrite"], folder)
-                       for count in (1 << 20, 2 << 20))
-        rows.append({"record": kind, "instructions": (twice - once) / (1 << 20)})
+        counts = []
+        for events in 1 << 20, 2 << 20:
+            command, out = callgrind(folder, [BUILD / "bin" / "append_bench", kind, events, "overwrite"])
+            run(command)
+            counts.append(counted(out))
+        rows.append({"record": kind, "instructions": (counts[1] - counts[0]) / (1 << 20)})
     progress("")
     table("instructions of one append", ["record", "instructions"],
           [[row["record"], f"{row['instructions']:.1f}"] for row in rows])
@@ -49,23 +58,18 @@ def appends(folder):
 
 def callbacks(folder):
     rows = []
-    for function, events in MICRO:
-        progress(f"instructions {function} {events}")
-        profile = profile_of(events)
-        counts, costs = [], {"nothing": [], "recorded": []}
+    for function, wanted in MICRO:
+        progress(f"instructions {function} {wanted}")
+        profile = PROFILES.get(wanted) or Profile(wanted, tuple(wanted.split(",")))
+        name = f"micro.{function}"
+        steps = []
         for rounds in ROUNDS, 2 * ROUNDS:
-            name = f"micro.{function}"
-            seen = result(run(runner(profile.tool("count"), name, rounds)))["events"]
-            counts.append(sum(seen.values()))
-            costs["nothing"].append(callgrind(runner(profile.tool("nothing"), name, rounds), folder))
-            costs["recorded"].append(callgrind(recorded(events, runner("plain", name, rounds), folder), folder))
-        steps = {name: (twice - once) / (counts[1] - counts[0]) for name, (once, twice) in costs.items()}
-        rows.append({
-            "loop": function,
-            "events": events,
-            "events_a_round": (counts[1] - counts[0]) / ROUNDS,
-            "over_nothing": steps["recorded"] - steps["nothing"],
-        })
+            nothing = instructions_of(folder, profile.tool("nothing"), name, rounds)
+            recorded = instructions_of(folder, "plain", name, rounds, wanted)
+            steps.append((events_of(profile, name, rounds), recorded - nothing))
+        events = steps[1][0] - steps[0][0]
+        rows.append({"loop": function, "events": wanted, "events_a_round": events / ROUNDS,
+                     "over_nothing": (steps[1][1] - steps[0][1]) / events})
     progress("")
     table("instructions of one callback, over nothing",
           ["loop", "events a round", "recorded − nothing, an event", "events"],
@@ -73,43 +77,46 @@ def callbacks(folder):
     return rows
 
 
-def program(name, folder, profiles):
-    """Instructions of a program plain, under nothing and recorded, at its full number of rounds."""
+def program(folder, name, profiles):
+    """Instructions of a program's main() plain, under nothing and recorded, at its full number of rounds."""
     full = rounds_of(name, 1)
-    # Imports happen once: there, the shorter run is one that does nothing.
-    points = [("micro.idle", 0), (name, 1)] if full == 1 else [(name, 1), (name, 2)]
 
-    def at_full(make):
-        shorter, longer = (callgrind(make(*point), folder) for point in points)
-        return longer if full == 1 else shorter + (longer - shorter) * (full - 1), longer - shorter
+    def lines(count):
+        """(first round, each further one)"""
+        first = count(1)
+        return first, count(2) - first if full > 1 else 0
 
-    plain, plain_step = at_full(lambda *point: runner("plain", *point))
+    def total(line):
+        return line[0] + line[1] * (full - 1)
+
+    plain = total(lines(lambda rounds: instructions_of(folder, "plain", name, rounds)))
     row = {"program": name, "plain": plain, "profiles": {}}
     for each in profiles:
         progress(f"instructions {name} {each}")
         profile = PROFILES[each]
-        counts = [sum(result(run(runner(profile.tool("count"), *point)))["events"].values()) for point in points]
-        nothing, nothing_step = at_full(lambda *point: runner(profile.tool("nothing"), *point))
-        total, step = at_full(lambda *point: recorded(each, runner("plain", *point), folder))
+        events = total(lines(lambda rounds: events_of(profile, name, rounds)))
+        nothing = total(lines(lambda rounds: instructions_of(folder, profile.tool("nothing"), name, rounds)))
+        recorded = total(lines(lambda rounds: instructions_of(folder, "plain", name, rounds, each)))
         row["profiles"][each] = {
-            "over_nothing": (step - nothing_step) / max(counts[1] - counts[0], 1),
-            "nothing": (nothing_step - plain_step) / max(counts[1] - counts[0], 1),
-            "ratio": total / plain,
-            "nothing_ratio": nothing / plain,
+            "events": events,
+            "nothing": nothing / plain,
+            "recorded": recorded / plain,
+            "nothing_an_event": (nothing - plain) / max(events, 1),
+            "over_nothing_an_event": (recorded - nothing) / max(events, 1),
         }
     return row
 
 
 def programs(options, folder):
     profiles = [profile for profile in options.profiles if profile in PROGRAM_PROFILES]
-    rows = [program(name, folder, profiles) for name in options.programs]
+    rows = [program(folder, name, profiles) for name in options.programs]
     progress("")
     for profile in profiles:
         each = [(row["program"], row["profiles"][profile]) for row in rows]
         table(f"{profile}: instructions", ["program", "nothing / plain", "recorded / plain",
                                           "an event, nothing − plain", "an event, recorded − nothing"],
-              [[name, f"{cost['nothing_ratio']:.3f}", f"{cost['ratio']:.3f}", f"{cost['nothing']:.1f}",
-                f"{cost['over_nothing']:.1f}"] for name, cost in each])
+              [[name, f"{cost['nothing']:.3f}", f"{cost['recorded']:.3f}", f"{cost['nothing_an_event']:.1f}",
+                f"{cost['over_nothing_an_event']:.1f}"] for name, cost in each])
     return rows
 
 

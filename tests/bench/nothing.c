@@ -4,6 +4,7 @@
  *
  *   callback = _nothing.Callback(ways, count)
  *   callback.events         how often it was called, if @count is true
+ *   _nothing.instrument(on) callgrind --instr-atstart=no counts from here, or no longer
  *
  * @ways: 0 never answers DISABLE, 1 at once, 2 when a branch was seen to go both ways.
  * An object of a C type with a vectorcall slot, as Kymo's callbacks are; runner.py
@@ -14,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <structmember.h>
+#include <valgrind/callgrind.h>
 
 struct callback {
 	PyObject_HEAD
@@ -113,7 +115,27 @@ static PyTypeObject callback_type = {
 	.tp_new = callback_new,
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "_nothing", .m_size = -1};
+static PyObject *instrument(PyObject *self, PyObject *on)
+{
+	(void)self;
+	if (on == Py_True)
+		CALLGRIND_START_INSTRUMENTATION;
+	else
+		CALLGRIND_STOP_INSTRUMENTATION;
+	Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+	{"instrument", instrument, METH_O, NULL},
+	{0},
+};
+
+static struct PyModuleDef module = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "_nothing",
+	.m_size = -1,
+	.m_methods = functions,
+};
 
 PyMODINIT_FUNC PyInit__nothing(void)
 {

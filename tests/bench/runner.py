@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one program under one tool: runner.py TOOL PROGRAM[.FUNCTION] ROUNDS, where TOOL is
+"""Run one program under one tool: runner.py TOOL PROGRAM[.FUNCTION] ROUNDS [instrument], where TOOL is
 
     plain                        no tool (or the recorder that was started from outside)
     nothing[:once]:EVENT,…       callbacks that return at once
     count[:once]:EVENT,…         callbacks that count
     settrace | cprofile | viztracer | viztracer-python | coverage-c | coverage-sysmon
 
+with callgrind counting the program's instructions alone if told to,
 and print one JSON object: the nanoseconds that the function, main() if none is named, took on the clock and on the
 processor, and its checksum. Nothing is imported here that the program would otherwise be the first to import.
 """
@@ -63,18 +64,32 @@ def peer(name):
     raise SystemExit(f"no tool {name}")
 
 
+def instrumented(function, instrument):
+    def run(rounds):
+        instrument(True)
+        checksum = function(rounds)
+        instrument(False)
+        return checksum
+
+    return run
+
+
 def main():
-    tool, name, rounds = sys.argv[1:]
-    kind, _, rest = tool.partition(":")
+    tool, name, rounds, *rest = sys.argv[1:]
+    kind, _, how = tool.partition(":")
     stop, callbacks = None, {}
     if kind in ("nothing", "count"):
-        mode, _, events = rest.rpartition(":")
+        mode, _, events = how.rpartition(":")
         callbacks = monitor(events.split(","), mode == "once", kind == "count")
     elif kind != "plain":
         stop = peer(kind)
     name, _, function = name.partition(".")
     program = __import__(name)
     function = getattr(program, function or "main")
+    if rest == ["instrument"]:
+        import _nothing
+
+        function = instrumented(function, _nothing.instrument)
     before = {event: callback.events for event, callback in callbacks.items()}
     cpu, wall = time.process_time_ns(), time.perf_counter_ns()
     checksum = function(int(rounds))

@@ -79,7 +79,8 @@ def reference_of(tmp_path, record, events):
     def make(event_set, threads):
         path = tmp_path / f"reference-{threads}"
         path.write_bytes(bytes(24 * threads))
-        trace = record([WITNESS, path, threads, ROUNDS[event_set]], f"--events={event_set}", "--include=witness.py")
+        trace = record([WITNESS, path, threads, ROUNDS[event_set]], f"--events={event_set}", "--include=witness.py",
+                       stdin=subprocess.DEVNULL)
         streams = {tid: stream for (_, tid), stream in threads_of(events(trace)).items()}
         assert len(streams) == threads and not any(map(lost, streams.values()))
         return Reference(path, streams.get, event_set)
@@ -128,7 +129,7 @@ def test_the_command_itself_is_killed(policy, tmp_path, events, reference_of):
     limit = random.Random(policy).randrange(4 * reference.lines)
     words = [KYMO, "record", "-q", "-o", trace, "--events=LINE,calls", "--include=witness.py", f"--policy={policy}",
              WITNESS, path, 4, ROUNDS["LINE,calls"]]
-    recording = subprocess.Popen(list(map(str, words)), env=environment())
+    recording = subprocess.Popen(list(map(str, words)), env=environment(), stdin=subprocess.PIPE)
     while not counters(path)[0][0] or sum(lines for _, lines, _ in counters(path)) < limit:
         assert recording.poll() is None
         os.sched_yield()

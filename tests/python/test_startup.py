@@ -65,7 +65,7 @@ def test_without_the_variables_nothing_is_loaded(installed, run):
 def test_kymo_1_records_an_installed_python(installed, run, complete, events, tmp_path):
     (tmp_path / "app.py").write_text(PROGRAM)
     done = run(installed, "app.py", env={"KYMO": "1", "KYMO_OUTPUT": "a.kymo", "KYMO_EVENTS": "LINE",
-                                         "KYMO_OMIT": "*/site.py,*nothing*"})
+                                         "KYMO_OMIT": "*/site.py:*nothing*"})
     assert done.stderr == ""
     seen = events(complete(tmp_path / "a.kymo"))
     assert {"<module>", "f"} <= functions(seen)

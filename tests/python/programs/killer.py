@@ -19,7 +19,7 @@ def kill_one(path, threads, limit):
     with open(path, "w+b") as file:
         file.truncate(8 * 3 * threads)
         counters = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
-    victim = subprocess.Popen([sys.executable, WITNESS, path, str(threads), str(ROUNDS)])
+    victim = subprocess.Popen([sys.executable, WITNESS, path, str(threads), str(ROUNDS)], stdin=subprocess.DEVNULL)
     while victim.poll() is None and sum(counters[1::3]) < limit:
         os.sched_yield()
     victim.kill()

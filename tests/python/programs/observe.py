@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tool in pure Python sees of a program: the oracle of test_oracle.py.
 
-usage: observe.py OUTPUT EVENTS FILES PROGRAM.  EVENTS: names of sys.monitoring.events; FILES: globs, as --include
-takes them; each with commas between.  OUTPUT gets one JSON list of events for each thread, shaped as streams.shape().
+usage: observe.py OUTPUT EVENTS FILES PROGRAM.  EVENTS: names of sys.monitoring.events; FILES: ends of paths, or
+folders as "name/*"; each with commas between.  OUTPUT gets a marshalled list of events for each thread, shaped as
+streams.shape() has it.  Nothing is imported that a program could want to see imported.
 """
 import _thread
 import builtins
-import fnmatch
-import json
+import marshal
 import sys
 import types
 
@@ -21,12 +21,11 @@ lines = {}
 
 
 def is_wanted(code):
-    """Whether one of the patterns matches the file, or the end of its path."""
-    if code.co_filename not in wanted:
-        wanted[code.co_filename] = any(
-            fnmatch.fnmatchcase(code.co_filename, pattern) or fnmatch.fnmatchcase(code.co_filename, f"*/{pattern}")
-            for pattern in patterns)
-    return wanted[code.co_filename]
+    file = code.co_filename
+    if file not in wanted:
+        wanted[file] = any(f"/{pattern[:-1]}" in f"/{file}" if pattern[-1] == "*" else file.endswith(f"/{pattern}")
+                           for pattern in patterns)
+    return wanted[file]
 
 
 def line_at(code, offset):
@@ -108,8 +107,8 @@ def main():
     monitoring.set_events(TOOL, mask)
     exec(code, module.__dict__)
     monitoring.set_events(TOOL, 0)
-    with open(output, "w") as file:
-        json.dump(list(threads.values()), file)
+    with open(output, "wb") as file:
+        marshal.dump(list(threads.values()), file)
 
 
 main()

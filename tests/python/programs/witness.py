@@ -3,10 +3,10 @@
 
 usage: witness.py FILE THREADS ROUNDS.  FILE holds 64-bit numbers, three for each thread: native id, lines, calls.
 """
-import _thread
 import mmap
 import os
 import sys
+import threading
 
 THREADS, ROUNDS = map(int, sys.argv[2:])
 with open(sys.argv[1], "r+b") as file:
@@ -50,17 +50,15 @@ def work(me):
             lines[me] += 1
 
 
-def work_and_release(me, done):
-    ids[me] = _thread.get_native_id()
+def introduce_and_work(me):
+    ids[me] = threading.get_native_id()
     work(me)
-    done.release()
 
 
-# threading would make the number of its own events depend on the scheduler.
-locks = [_thread.allocate_lock() for _ in range(THREADS - 1)]
-for me, lock in enumerate(locks, 1):
-    lock.acquire()
-    _thread.start_new_thread(work_and_release, (me, lock))
+workers = [threading.Thread(target=introduce_and_work, args=(me,)) for me in range(1, THREADS)]
+for worker in workers:
+    worker.start()
 work(0)
-for lock in locks:
-    lock.acquire()
+for worker in workers:
+    worker.join()
+sys.stdin.read()

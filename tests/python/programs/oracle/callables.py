@@ -57,15 +57,18 @@ def fails(call, *args):
 
 thing = Thing()
 functions = [
-    len, math.sqrt, sys.getrefcount, [].append, {}.get, "a-b".split, str.upper, dict.fromkeys, object.__new__, (1).__add__,
-    int.__add__, list.append, Thing, thing.method, Thing.method, Thing.of_class, Thing.of_nothing, thing, Thing.Inner,
-    Thing.Inner().deep, functools.partial(len, "x"), operator.itemgetter(0), operator.methodcaller("upper"), Listed().append,
-    itertools.count, collections.OrderedDict, collections.Counter, Made, function, lambda x: x, type, super, property, range,
-    isinstance, print, Exception, functools.lru_cache(lambda: 1), (x for x in "ab").__next__, iter, math.floor, bytes.fromhex,
+    len, iter, isinstance, print, math.sqrt, math.floor, sys.getrefcount,
+    [].append, {}.get, "a-b".split, (x for x in "ab").__next__, list.append, str.upper, Listed().append,
+    dict.fromkeys, bytes.fromhex, object.__new__, (1).__add__, int.__add__,
+    Thing, Thing.Inner, Thing.Inner().deep, thing.method, Thing.method, Thing.of_class, Thing.of_nothing, thing, Made,
+    functools.partial(len, "x"), functools.lru_cache(lambda: 1), operator.itemgetter(0), operator.methodcaller("upper"),
+    type, super, property, range, Exception, itertools.count, collections.OrderedDict, collections.Counter,
+    function, lambda x: x,
 ]
 arguments = [(), (4,), ("x",), ([],), ("ab",), ([], 1), (1, 2), (object, object)]
 for call in functions:
     if call is not print:
         print([fails(call, *args) for args in arguments], end=" ")
-print(len("x"), math.sqrt(4), [1].pop(), "x".upper(), Thing().method().of_class().of_nothing(), Thing.Inner().deep(), function())
+print(len("x"), math.sqrt(4), [1].pop(), "x".upper(), function())
+print(Thing().method().of_class().of_nothing(), Thing.Inner().deep())
 functions.clear()  # while somebody looks: there is a generator among them

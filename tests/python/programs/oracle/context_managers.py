@@ -66,7 +66,8 @@ log = []
 with managed(log):
     raise KeyError
 print(log, attempt(nested, True), attempt(nested, False), leaves_early(2), leaves_early(9))
-print(attempt(use, Manager("a"), Manager("b", fails="enter")), attempt(use, Manager("a", True), Manager("b", fails="exit")))
+print(attempt(use, Manager("a"), Manager("b", fails="enter")))
+print(attempt(use, Manager("a", True), Manager("b", fails="exit")))
 print(attempt(use, Manager("a", True), error=ValueError), attempt(use, managed(log), error=OSError), log)
 with threading.Lock(), contextlib.suppress(ZeroDivisionError), contextlib.nullcontext(3) as three:
     three / 0

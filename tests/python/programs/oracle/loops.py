@@ -64,7 +64,8 @@ def long_line(a):
 
 
 print(sieve(60), collatz(27), bubble([5, 2, 9, 1, 5]), [one_line(n) for n in range(10)])
-print(words("the cat the dog a cat the end"), list(unpack((1, 2), (3, 4, 5), x=1)), list(unpack((1, 2), (3, 4), stop=1)))
+print(words("the cat the dog a cat the end"))
+print(list(unpack((1, 2), (3, 4, 5), x=1)), list(unpack((1, 2), (3, 4), stop=1)))
 print(list(until(iter("abcd"), "c")), long_line(0), long_line(1), [f"{a!r:>3}{b}" for a, b in zip("xy", (1, 2))])
 for i in range(3):
     for j in range(3):

@@ -62,9 +62,10 @@ def branches(a, b, c):
     return not result or 0 < len(result) < 3 <= 4
 
 
-cases = [None, False, 0, -3, 7, 2.5, "a", "b", "c", [], [1], [1, 2, 1], [1, [2, 3], 4], (1, 2), Point(1, 1), Point(1, 2),
-         {"kind": "point", "at": Point(0, 5)}, {"kind": "point", "at": Point(1, 5)}, {"kind": "x", "size": 1}, {}, b"z"]
+cases = [None, False, 0, -3, 7, 2.5, "a", "b", "c", [], [1], [1, 2, 1], [1, [2, 3], 4], (1, 2),
+         Point(1, 1), Point(1, 2), {"kind": "point", "at": Point(0, 5)}, {"kind": "point", "at": Point(1, 5)},
+         {"kind": "x", "size": 1}, {}, b"z"]
 for case in cases:
     print(describe(case))
 for bits in range(27):
-    print(branches(bits % 3, bits // 3 % 3, bits // 9 % 3 + (bits % 5 == 0)) if bits % 9 or bits else branches("", "", ""))
+    print(branches(bits % 3 or "", bits // 3 % 3, bits // 9 % 3 + (bits % 5 == 0)))

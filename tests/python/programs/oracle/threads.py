@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads whose own course does not depend on each other."""
-import _thread
+import threading
 
 
 class Failure(Exception):
@@ -20,25 +20,19 @@ def fail(n):
     return n
 
 
-def work(number, done):
-    try:
-        for n in range(60 * number):
-            try:
-                compute(n % 9)
-                fail(n)
-            except Failure as error:
-                [x for x in error.args if x]
-        sum(x for x in range(200))
-    finally:
-        done.release()
+def work(number):
+    for n in range(60 * number):
+        try:
+            compute(n % 9)
+            fail(n)
+        except Failure as error:
+            [x for x in error.args if x]
+    sum(x for x in range(200))
 
 
-locks = []
-for number in range(1, 5):
-    lock = _thread.allocate_lock()
-    lock.acquire()
-    locks.append(lock)
-    _thread.start_new_thread(work, (number, lock))
-for lock in locks:
-    lock.acquire()
+threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 5)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
 print("done")

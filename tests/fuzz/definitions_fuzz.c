@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Hostile definitions: the input is cut in three, the streams of the run, of a process, and of
+ * another one, each in a sound frame of a sound trace; then everything is looked up.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "replay/thread_cursor.h"
+
+#define INPUT_BYTES 65536
+
+static const uint64_t ids[] = {0, 1, 2, 3, 4, 5, 100, UINT32_MAX, UINT64_MAX};
+
+struct file {
+	uint8_t bytes[INPUT_BYTES + 4096];
+	size_t size;
+};
+
+static void put_frame(struct file *out, struct kymo_frame_header *frame, const uint8_t *payload,
+		      size_t bytes)
+{
+	frame->magic = KYMO_FRAME_MAGIC;
+	frame->header_bytes = sizeof *frame;
+	frame->stored_bytes = frame->raw_bytes = (uint32_t)bytes;
+	frame->crc32c = kymo_frame_crc(frame, payload);
+	memcpy(out->bytes + out->size, frame, sizeof *frame);
+	memcpy(out->bytes + out->size + sizeof *frame, payload, bytes);
+	out->size += sizeof *frame + bytes;
+}
+
+static void make_trace(struct file *out, const uint8_t *data, size_t size)
+{
+	static const uint8_t chunk[] = {0, 0, KYMO_TAG(KYMO_PY_START, 0), 1};
+	struct kymo_trace_header header = {
+		.version = KYMO_TRACE_VERSION,
+		.header_bytes = sizeof header,
+	};
+	size_t cuts[] = {0, 0, 0, size};
+
+	memcpy(header.magic, KYMO_TRACE_MAGIC, sizeof header.magic);
+	header.crc32c = kymo_trace_header_crc(&header);
+	memcpy(out->bytes, &header, sizeof header);
+	out->size = sizeof header;
+	if (size >= 4) {
+		cuts[0] = 4;
+		cuts[1] = 4 + (data[0] | (size_t)data[1] << 8) % (size - 3);
+		cuts[2] = cuts[1] + (data[2] | (size_t)data[3] << 8) % (size - cuts[1] + 1);
+	}
+	for (uint32_t process = 0; process < 3; process++) {
+		struct kymo_frame_header meta = {.kind = KYMO_FRAME_META, .process = process};
+		struct kymo_frame_header events = {
+			.kind = KYMO_FRAME_CHUNK,
+			.process = process,
+			.ring = 1,
+			.thread = 1,
+			.seq = 1,
+			.first_ordinal = 1,
+			.sync_bytes = 2,
+			.branches = 1,
+		};
+
+		put_frame(out, &meta, data + cuts[process], cuts[process + 1] - cuts[process]);
+		if (process)
+			put_frame(out, &events, chunk, sizeof chunk);
+	}
+}
+
+static void look_up(struct kymo_timeline *timeline, const struct kymo_traced_process *process)
+{
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+		const struct kymo_code *code = kymo_traced_code(process, ids[i]);
+		const char *name = kymo_traced_name(process, ids[i]);
+		const char *text = kymo_traced_text(process, ids[i]);
+
+		kymo_clock_ns(&timeline->clock, ids[i]);
+		kymo_traced_thread(process, (uint32_t)ids[i]);
+		if ((name && strlen(name) > INPUT_BYTES) || (text && strlen(text) > INPUT_BYTES))
+			abort();
+		for (size_t n = 0; code && n < sizeof ids / sizeof *ids; n++)
+			kymo_code_line(code, ids[n]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct file trace;
+	static int file = -1;
+	struct kymo_timeline timeline;
+	struct kymo_error error;
+	char path[64];
+
+	if (size > INPUT_BYTES)
+		return 0;
+	if (file < 0)
+		file = memfd_create("trace", MFD_CLOEXEC);
+	make_trace(&trace, data, size);
+	if (ftruncate(file, 0) ||
+	    pwrite(file, trace.bytes, trace.size, 0) != (ssize_t)trace.size)
+		abort();
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		abort(); /* the trace itself is sound */
+	for (size_t i = 0; i < timeline.definitions.process_count; i++)
+		look_up(&timeline, &timeline.definitions.processes[i]);
+	for (size_t i = 0; i < timeline.stream_count; i++) {
+		struct kymo_cursor cursor;
+		struct kymo_event event;
+
+		kymo_cursor_init(&cursor, &timeline, &timeline.streams[i]);
+		while (kymo_cursor_next(&cursor, &event, &error) > 0)
+			kymo_event_line(&event);
+		kymo_cursor_release(&cursor);
+	}
+	kymo_timeline_close(&timeline);
+	return 0;
+}
