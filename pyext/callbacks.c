@@ -12,25 +12,44 @@
 #include "pyext/names.h"
 
 #define always_inline static inline __attribute__((always_inline))
+#define out_of_line __attribute__((noinline))
 #define cold __attribute__((noinline, cold))
 
-#define CALLBACK(name, body)                                                                     \
-	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),     \
-			      PyObject *Py_UNUSED(kwnames))                                      \
+/*
+ * A callback: @record appends the event and returns the answer, with @p ready for it.
+ *
+ * Nearly always the event belongs to the same code object as the thread's last one, there is
+ * room, and no other thread recorded in between.  That path calls nothing, so that it needs
+ * no stack frame; whatever else there is to do is done out of line.
+ */
+#define CALLBACK_IF(is_ready, name, record)                                                      \
+	static out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args,         \
+						   size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names)) \
 	{                                                                                        \
-		body;                                                                            \
+		struct kymo_producer *p = begin(self, args[0]);                                  \
+                                                                                                 \
+		return kymo_likely(p) ? record : skip(self, args[0]);                            \
+	}                                                                                        \
+	static PyObject *name(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names) \
+	{                                                                                        \
+		struct kymo_producer *p = kymo_producer;                                         \
+                                                                                                 \
+		if (kymo_unlikely(p->code != args[0] || !is_ready(p) || !is_last_recorder(self, p))) \
+			return name##_elsewhere(self, args, nargs, names);                       \
+		return record;                                                                   \
 	}
+#define CALLBACK(name, record) CALLBACK_IF(kymo_is_ready, name, record)
 
 always_inline struct kymo_python *python_of(PyObject *self)
 {
 	return ((struct kymo_callback *)self)->python;
 }
 
-/* The interpreter passes what fits a C int. */
+/* What the interpreter passes is not negative. */
 always_inline uint32_t number(PyObject *integer)
 {
 	if (kymo_likely(PyUnstable_Long_IsCompact((PyLongObject *)integer)))
-		return (uint32_t)PyUnstable_Long_CompactValue((PyLongObject *)integer);
+		return kymo_long_digit(integer);
 	return (uint32_t)PyLong_AsLong(integer);
 }
 
@@ -62,7 +81,7 @@ static cold PyObject *skip(PyObject *self, PyObject *code)
 	Py_RETURN_NONE;
 }
 
-static __attribute__((noinline)) struct kymo_producer *refill(PyObject *self)
+static out_of_line struct kymo_producer *refill(PyObject *self)
 {
 	struct kymo_python *python = python_of(self);
 	struct kymo_producer *p;
@@ -73,8 +92,12 @@ static __attribute__((noinline)) struct kymo_producer *refill(PyObject *self)
 	return p;
 }
 
-/* Make the code register name @code. */
-static __attribute__((noinline)) struct kymo_producer *begin_elsewhere(PyObject *self, PyObject *code)
+/*
+ * Ready for an event of @code, wherever the last one was; NULL if it is not recorded.
+ * Whether the code is wanted comes before all else, so that what is left out costs the
+ * program nothing.
+ */
+static out_of_line struct kymo_producer *begin(PyObject *self, PyObject *code)
 {
 	struct kymo_python *python = python_of(self);
 	const struct kymo_code *known = kymo_code_find(python, code);
@@ -85,6 +108,7 @@ static __attribute__((noinline)) struct kymo_producer *begin_elsewhere(PyObject 
 		if (!known || !known->is_wanted)
 			return NULL;
 	}
+	kymo_flush_branches(p);
 	if (!kymo_is_ready(p) && !(p = refill(self)))
 		return NULL;
 	kymo_check_switch(p, &python->host);
@@ -99,23 +123,14 @@ always_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *
 	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
 }
 
-/*
- * Ready for an event of @code: NULL if it is not recorded.  Whether the code is wanted comes
- * before all else, so that what is left out costs the program nothing.
- */
-always_inline struct kymo_producer *begin(PyObject *self, PyObject *code)
+static PyObject *ignore(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(nargs),
+			PyObject *Py_UNUSED(names))
 {
-	struct kymo_producer *p = kymo_producer;
-
-	if (kymo_likely(p->code == code && kymo_is_ready(p) && is_last_recorder(self, p)))
-		return p;
-	return begin_elsewhere(self, code);
+	Py_RETURN_NONE;
 }
 
-CALLBACK(ignore, (void)self; (void)args; Py_RETURN_NONE)
-
 /* A first event of the code or of the chunk, another thread's turn, an unexpected place. */
-static __attribute__((noinline)) PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
+static out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
 {
 	struct kymo_python *python = python_of(self);
 	const struct kymo_code *known = kymo_code_get(python, args[0]);
@@ -124,13 +139,14 @@ static __attribute__((noinline)) PyObject *start_elsewhere(PyObject *self, PyObj
 
 	if (!known || !known->is_wanted)
 		return skip(self, args[0]);
+	kymo_flush_branches(p);
 	if (!kymo_is_ready(p) && !(p = refill(self)))
 		Py_RETURN_NONE;
 	kymo_check_switch(p, &python->host);
 	if (is_timed)
 		kymo_append_time(p);
 	if (offset == known->entry) {
-		kymo_append_start(p, args[0], known->id, known->first_line);
+		kymo_append_start(p, args[0], known->start, known->first_line);
 	} else {
 		if (p->code != args[0])
 			kymo_append_code(p, args[0], known->id, known->first_line);
@@ -139,164 +155,138 @@ static __attribute__((noinline)) PyObject *start_elsewhere(PyObject *self, PyObj
 	Py_RETURN_NONE;
 }
 
-always_inline PyObject *start(PyObject *self, PyObject *const *args, bool is_timed)
+static PyObject *py_start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
 	if (kymo_unlikely(!known || !kymo_is_ready(p) || !is_last_recorder(self, p) ||
 			  number(args[1]) != known->entry))
-		return start_elsewhere(self, args, is_timed);
-	if (is_timed)
-		kymo_append_time(p);
-	kymo_append_start(p, args[0], known->id, known->first_line);
+		return start_elsewhere(self, args, false);
+	kymo_append_start(p, args[0], known->start, known->first_line);
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_start, return start(self, args, false))
-CALLBACK(py_start_timed, return start(self, args, true))
+static PyObject *py_start_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),
+				PyObject *Py_UNUSED(names))
+{
+	return start_elsewhere(self, args, true);
+}
 
 /* Events that are told by their place alone. */
-always_inline PyObject *place(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+always_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind, bool is_timed)
 {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
 	if (is_timed)
 		kymo_append_time(p);
 	kymo_append1(p, kind, units(args[1]));
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_resume, return place(self, args, KYMO_PY_RESUME, false))
-CALLBACK(py_resume_timed, return place(self, args, KYMO_PY_RESUME, true))
-CALLBACK(py_return, return place(self, args, KYMO_PY_RETURN, false))
-CALLBACK(py_return_timed, return place(self, args, KYMO_PY_RETURN, true))
-CALLBACK(py_yield, return place(self, args, KYMO_PY_YIELD, false))
-CALLBACK(py_yield_timed, return place(self, args, KYMO_PY_YIELD, true))
+CALLBACK(py_resume, place(p, args, KYMO_PY_RESUME, false))
+CALLBACK(py_resume_timed, place(p, args, KYMO_PY_RESUME, true))
+CALLBACK(py_return, place(p, args, KYMO_PY_RETURN, false))
+CALLBACK(py_return_timed, place(p, args, KYMO_PY_RETURN, true))
+CALLBACK(py_yield, place(p, args, KYMO_PY_YIELD, false))
+CALLBACK(py_yield_timed, place(p, args, KYMO_PY_YIELD, true))
 
 /* Events with an exception: the name of its type. */
-always_inline PyObject *exception(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+always_inline PyObject *exception(PyObject *self, struct kymo_producer *p, PyObject *const *args,
+				  enum kymo_kind kind, bool is_timed)
 {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
 	if (is_timed)
 		kymo_append_time(p);
 	kymo_append2(p, kind, units(args[1]), kymo_name_of_type(python_of(self), Py_TYPE(args[2])));
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_throw, return exception(self, args, KYMO_PY_THROW, false))
-CALLBACK(py_throw_timed, return exception(self, args, KYMO_PY_THROW, true))
-CALLBACK(py_unwind, return exception(self, args, KYMO_PY_UNWIND, false))
-CALLBACK(py_unwind_timed, return exception(self, args, KYMO_PY_UNWIND, true))
-CALLBACK(raise, return exception(self, args, KYMO_RAISE, false))
-CALLBACK(reraise, return exception(self, args, KYMO_RERAISE, false))
-CALLBACK(exception_handled, return exception(self, args, KYMO_EXCEPTION_HANDLED, false))
-CALLBACK(stop_iteration, return exception(self, args, KYMO_STOP_ITERATION, false))
+CALLBACK(py_throw, exception(self, p, args, KYMO_PY_THROW, false))
+CALLBACK(py_throw_timed, exception(self, p, args, KYMO_PY_THROW, true))
+CALLBACK(py_unwind, exception(self, p, args, KYMO_PY_UNWIND, false))
+CALLBACK(py_unwind_timed, exception(self, p, args, KYMO_PY_UNWIND, true))
+CALLBACK(raise, exception(self, p, args, KYMO_RAISE, false))
+CALLBACK(reraise, exception(self, p, args, KYMO_RERAISE, false))
+CALLBACK(exception_handled, exception(self, p, args, KYMO_EXCEPTION_HANDLED, false))
+CALLBACK(stop_iteration, exception(self, p, args, KYMO_STOP_ITERATION, false))
 
-always_inline PyObject *call(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+always_inline PyObject *call(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
+			     bool is_timed)
 {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
 	if (is_timed)
 		kymo_append_time(p);
 	kymo_append2(p, kind, units(args[1]), kymo_name_of_callable(python_of(self), args[2]));
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_call, return call(self, args, KYMO_CALL, false))
-CALLBACK(py_call_timed, return call(self, args, KYMO_CALL, true))
-CALLBACK(c_return, return call(self, args, KYMO_C_RETURN, false))
-CALLBACK(c_return_timed, return call(self, args, KYMO_C_RETURN, true))
-CALLBACK(c_raise, return call(self, args, KYMO_C_RAISE, false))
-CALLBACK(c_raise_timed, return call(self, args, KYMO_C_RAISE, true))
+CALLBACK(py_call, call(self, p, args, KYMO_CALL, false))
+CALLBACK(py_call_timed, call(self, p, args, KYMO_CALL, true))
+CALLBACK(c_return, call(self, p, args, KYMO_C_RETURN, false))
+CALLBACK(c_return_timed, call(self, p, args, KYMO_C_RETURN, true))
+CALLBACK(c_raise, call(self, p, args, KYMO_C_RAISE, false))
+CALLBACK(c_raise_timed, call(self, p, args, KYMO_C_RAISE, true))
 
-always_inline PyObject *line(PyObject *self, PyObject *const *args, bool is_once)
+always_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_once)
 {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
 	kymo_append_line(p, number(args[1]));
 	if (is_once)
 		return disable(self, args[0]);
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_line, return line(self, args, false))
-CALLBACK(py_line_once, return line(self, args, true))
+CALLBACK(py_line, line(self, p, args, false))
+CALLBACK(py_line_once, line(self, p, args, true))
 
-CALLBACK(instruction, {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
+always_inline PyObject *instruction(struct kymo_producer *p, PyObject *const *args)
+{
 	kymo_append_instruction(p, units(args[1]));
 	Py_RETURN_NONE;
-})
+}
 
-always_inline PyObject *jump(PyObject *self, PyObject *const *args, enum kymo_kind kind, bool is_once)
+CALLBACK(py_instruction, instruction(p, args))
+
+always_inline PyObject *jump(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
+			     bool is_once)
 {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
 	kymo_append2(p, kind, units(args[1]), units(args[2]));
 	if (is_once)
 		return disable(self, args[0]);
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_jump, return jump(self, args, KYMO_JUMP, false))
+CALLBACK(py_jump, jump(self, p, args, KYMO_JUMP, false))
 
-#if KYMO_HAS_BRANCH_SIDES
-CALLBACK(branch_left, return jump(self, args, KYMO_BRANCH_LEFT, false))
-CALLBACK(branch_left_once, return jump(self, args, KYMO_BRANCH_LEFT, true))
-CALLBACK(branch_right, return jump(self, args, KYMO_BRANCH_RIGHT, false))
-CALLBACK(branch_right_once, return jump(self, args, KYMO_BRANCH_RIGHT, true))
-#else
-CALLBACK(branch, return jump(self, args, KYMO_BRANCH, false))
-
-/* DISABLE switches off both ways: only when both were seen. */
-CALLBACK(branch_once, {
-	struct kymo_python *python = python_of(self);
-	uint32_t offset = number(args[1]);
-	struct kymo_code *known;
-	struct kymo_producer *p = begin(self, args[0]);
-	bool is_last;
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
-	known = kymo_code_of(python, args[0]);
-	if (!kymo_code_add_arm(known, offset, kymo_branch_is_taken(args[0], offset, number(args[2])), &is_last))
-		kymo_append2(p, KYMO_BRANCH, units(args[1]), units(args[2]));
-	if (is_last)
-		return disable(self, args[0]);
-	Py_RETURN_NONE;
-})
-#endif
-
-always_inline PyObject *bit(PyObject *self, PyObject *const *args, bool is_taken)
+always_inline PyObject *bit(struct kymo_producer *p, bool is_taken)
 {
-	struct kymo_producer *p = begin(self, args[0]);
-
-	if (kymo_unlikely(!p))
-		return skip(self, args[0]);
 	kymo_append_branch(p, is_taken);
 	Py_RETURN_NONE;
 }
 
 #if KYMO_HAS_BRANCH_SIDES
-CALLBACK(branch_left_bit, return bit(self, args, false))
-CALLBACK(branch_right_bit, return bit(self, args, true))
+CALLBACK(branch_left, jump(self, p, args, KYMO_BRANCH_LEFT, false))
+CALLBACK(branch_left_once, jump(self, p, args, KYMO_BRANCH_LEFT, true))
+CALLBACK(branch_right, jump(self, p, args, KYMO_BRANCH_RIGHT, false))
+CALLBACK(branch_right_once, jump(self, p, args, KYMO_BRANCH_RIGHT, true))
+CALLBACK_IF(kymo_is_ready_for_branch, branch_left_bit, bit(p, false))
+CALLBACK_IF(kymo_is_ready_for_branch, branch_right_bit, bit(p, true))
 #else
-CALLBACK(branch_bit, return bit(self, args, kymo_branch_is_taken(args[0], number(args[1]), number(args[2]))))
+/* DISABLE switches off both ways: only when both were seen. */
+static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *args)
+{
+	uint32_t offset = number(args[1]);
+	bool is_taken = kymo_branch_is_taken(args[0], offset, number(args[2]));
+	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
+	bool is_last;
+
+	if (!kymo_code_add_arm(known, offset, is_taken, &is_last))
+		kymo_append2(p, KYMO_BRANCH, units(args[1]), units(args[2]));
+	if (is_last)
+		return disable(self, args[0]);
+	Py_RETURN_NONE;
+}
+
+CALLBACK(branch, jump(self, p, args, KYMO_BRANCH, false))
+CALLBACK(branch_once, arm(self, p, args))
+CALLBACK_IF(kymo_is_ready_for_branch, branch_bit,
+	    bit(p, kymo_branch_is_taken(args[0], number(args[1]), number(args[2]))))
 #endif
 
 const struct kymo_event kymo_event_ignored_call = {"CALL", KYMO_CALL, true, false, {ignore}};
@@ -319,7 +309,7 @@ const struct kymo_event kymo_events[] = {
 	{"C_RETURN", KYMO_C_RETURN, false, false, TIMED(c_return)},
 	{"C_RAISE", KYMO_C_RAISE, false, false, TIMED(c_raise)},
 	{"LINE", KYMO_LINE, true, false, {py_line, [KYMO_ONCE] = py_line_once}},
-	{"INSTRUCTION", KYMO_INSTRUCTION, true, false, {instruction}},
+	{"INSTRUCTION", KYMO_INSTRUCTION, true, false, {py_instruction}},
 	{"JUMP", KYMO_JUMP, true, false, {py_jump}},
 #if KYMO_HAS_BRANCH_SIDES
 	{"BRANCH_LEFT", KYMO_BRANCH_LEFT, true, false,

@@ -230,6 +230,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 	}
 	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {
 		known->id = define_code(known);
+		known->start = kymo_start_make(known->id);
 		known->defined = known->id != KYMO_ID_UNKNOWN ? kymo_codes_generation : 0;
 	}
 	return known;

@@ -14,6 +14,7 @@ struct kymo_code {
 	uint32_t defined;    /* recording in which the code has an id */
 	uint32_t id;         /* KYMO_ID_UNKNOWN: its definition was lost; tried again now and then */
 	uint32_t first_line;
+	struct kymo_start start; /* the PY_START record for @id */
 	uint32_t entry;      /* bytes: where PY_START is delivered */
 	uint32_t decided;    /* recording in which the filter was asked, and ... */
 	bool is_wanted;      /* ... its answer */

@@ -40,6 +40,12 @@ struct kymo_method_wrapper {
 	PyObject *descriptor;
 };
 
+/* The value of a compact int that is not negative, without the arithmetic for its sign. */
+static inline uint32_t kymo_long_digit(PyObject *integer)
+{
+	return ((PyLongObject *)integer)->long_value.ob_digit[0];
+}
+
 /* One frame of the calling thread's stack. */
 struct kymo_frame {
 	void *frame;

@@ -166,11 +166,17 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 	if (result == 0)
 		kymo_current_process = process;
 	else
-		kymo_meta_free(&process->meta);
+		kymo_process_free(process);
 	pthread_mutex_unlock(&kymo_process_lock);
-	if (result < 0)
-		free(process);
 	return result;
+}
+
+void kymo_process_free(struct kymo_process *process)
+{
+	kymo_meta_free(&process->meta);
+	free(process->facts);
+	free(process->folder);
+	free(process);
 }
 
 bool kymo_process_is_recording(void)
@@ -217,7 +223,8 @@ void kymo_process_adopt(void)
 		kymo__process__free_unpacked(facts, NULL);
 	if (!kymo_current_process) {
 		kymo_add_u32(&parent->session->page->processes_unrecorded, 1);
-		free(process);
+		if (process)
+			kymo_process_free(process);
 	}
 }
 

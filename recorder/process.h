@@ -30,10 +30,13 @@ struct kymo_process {
 };
 
 /*
- * The current recording, or NULL.  Old ones are kept for threads under another GIL that have not
- * noticed the stop.
+ * The current recording, or NULL.  One that was stopped is kept as long as it has users: threads
+ * under another GIL that have not noticed.
  */
 extern struct kymo_process *kymo_current_process;
+
+/* Unmap and free what nobody uses; the files are the reader's to remove. */
+void kymo_process_free(struct kymo_process *process);
 
 /* Policy block: waits of 100 ms for room in the stream, before definitions are given up. */
 #define KYMO_META_MAX_WAITS 10

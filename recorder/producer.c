@@ -36,7 +36,9 @@ static void set_limit(struct kymo_producer *p)
 	uint32_t limit = (uint32_t)p->word + SAMPLE_BYTES;
 	bool is_sampled = p->process->session->page->clock_mode != KYMO_CLOCK_NONE;
 
-	p->limit = is_sampled && limit < p->chunk_limit ? limit : p->chunk_limit;
+	if (!is_sampled || limit > p->chunk_limit)
+		limit = p->chunk_limit;
+	p->limit = KYMO_COMMIT(limit, KYMO_BRANCHES_NONE);
 }
 
 /* A record of one field of any size that is no event. */
@@ -48,8 +50,7 @@ static void put_wide(struct kymo_producer *p, enum kymo_kind kind, uint64_t valu
 		kymo_put1(p, kind, (uint32_t)value);
 		return;
 	}
-	kymo_flush_branches(p);
-	at = kymo_cursor(p);
+	at = p->payload + (uint32_t)p->word;
 	at[0] = KYMO_TAG(kind, 3);
 	memcpy(at + 1, &value, 8);
 	p->word += 9;
@@ -60,6 +61,7 @@ void kymo_append_time(struct kymo_producer *p)
 {
 	uint64_t now = kymo_session_clock(p->process->session);
 
+	kymo_flush_branches(p);
 	put_wide(p, KYMO_TIME, now - p->clock);
 	p->clock = now;
 	set_limit(p);
@@ -70,16 +72,9 @@ void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host)
 	struct kymo_gil *gil = host->gil;
 	uint32_t interpreter = host->interpreter;
 
+	kymo_flush_branches(p);
 	if (p->gil != gil) {
-		uint8_t *at;
-
-		kymo_flush_branches(p);
-		at = kymo_cursor(p);
-		at[0] = KYMO_TAG_EXTENDED;
-		at[1] = KYMO_EXTENDED_INTERPRETER;
-		memcpy(at + 2, &interpreter, 4);
-		p->word += 6;
-		kymo_commit(p);
+		kymo_put_extended(p, KYMO_EXTENDED_INTERPRETER, interpreter);
 		/* When this thread comes back there, it must find another id.  We do not hold
 		 * that GIL: at worst its present thread writes one SWITCH too many. */
 		kymo_store_relaxed_u32(&p->gil->owner, 0);
@@ -128,10 +123,8 @@ static void seal(struct kymo_producer *p)
 {
 	if (!p->payload)
 		return;
-	if (p->word >> 32 != KYMO_BRANCHES_NONE) {
-		kymo_flush_branches(p);
-		kymo_commit(p);
-	}
+	kymo_flush_branches(p);
+	kymo_commit(p);
 	kymo_ring_seal(p->ring, kymo_session_clock(p->process->session), p->ordinal);
 	p->payload = NULL;
 	p->limit = 0;
@@ -320,6 +313,7 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 		return NULL;
 	if (!p->thread && !(p = enroll(process, p, host)))
 		return NULL;
+	kymo_flush_branches(p);
 	if (!p->ring && !attach_ring(p)) {
 		lose(p, KYMO_LOSS_NO_RING);
 		p = NULL;
@@ -332,7 +326,7 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 		} else {
 			define_thread(p, host, false);
 		}
-	} else {
+	} else if (!kymo_is_ready(p)) {
 		kymo_append_time(p);
 		if (p->name_tries && p->name_tries--)
 			define_thread(p, host, false);
@@ -378,7 +372,7 @@ void kymo_process_stop(const struct kymo_gil *gil)
 		kymo_ring_free(ring);
 	}
 	if (process->users == 0)
-		kymo_meta_free(&process->meta);
+		kymo_process_free(process);
 	else
 		process->session->is_pinned = true;
 	pthread_mutex_unlock(&kymo_process_lock);

@@ -8,7 +8,7 @@
  * How an event is recorded:
  *
  *   struct kymo_producer *p = kymo_producer;
- *   if (!kymo_is_ready(p) && !(p = kymo_refill(host)))    // a new chunk, the time, a first event
+ *   if (!kymo_is_ready(p) && !(p = kymo_refill(host)))    // a new chunk, the time, open branches
  *           return;                                       // lost, and counted
  *   ... kymo_switch, kymo_append_code where needed ...
  *   kymo_append1(p, KYMO_PY_RETURN, offset);
@@ -42,21 +42,21 @@ struct kymo_ring;
 struct kymo_producer {
 	/* line 0: read by every event */
 	uint64_t word;                /* as in the commit word: payload bytes used, open branches */
+	uint64_t limit;               /* @word reaches it when the chunk is full, when it is time to
+					 read the clock, and as long as branches are open */
 	uint8_t *payload;             /* of the open chunk */
 	_Atomic uint64_t *commit;     /* of the open chunk */
 	const _Atomic uint64_t *tick; /* the session's, or a word that never changes */
 	uint64_t tick_seen;
 	const void *code;             /* code register: address of the code object; NULL: none */
-	uint32_t limit;               /* the slow path begins here: chunk full, or time to read the clock */
-	uint32_t thread;              /* number in the process, from 1; never 0 while recording */
 	uint64_t ordinal;             /* of the last event, lost ones included */
 	/* line 1 */
+	uint32_t thread;              /* number in the process, from 1; never 0 while recording */
 	uint32_t line;                /* line register */
 	uint32_t offset;              /* offset register, code units */
+	uint32_t interpreter;         /* that the next event belongs to */
 	uint64_t clock;               /* counter at the last TIME, or at open */
 	uint64_t switched;            /* ordinal of the last SWITCH, or switch_base */
-	uint32_t interpreter;         /* that the next event belongs to */
-	uint32_t chunk_limit;         /* the chunk is full here */
 	struct kymo_process *process;
 	struct kymo_ring *ring;       /* NULL: none was to be had, or recording stopped */
 	uint64_t lost;                /* since the last chunk was sealed */
@@ -68,17 +68,47 @@ struct kymo_producer {
 	uint32_t in_use;              /* 0: the cell is free */
 	struct kymo_gil *gil;         /* that it last recorded under */
 	uint64_t name_hash;           /* of the name in the last Thread definition */
-	uint8_t reserved[32];
+	uint32_t chunk_limit;         /* payload bytes at which the chunk is full */
+	uint8_t reserved[28];
 };
 static_assert(sizeof(struct kymo_producer) == 192, "three cache lines");
 
 /* This thread's producer; never NULL: before its first event, one whose limit is 0. */
 extern _Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("initial-exec")));
 
+/*
+ * Room for an event and what goes before it, no reason to read the clock, and no open
+ * branches: one comparison for the three, and one with the tick, which may be a little
+ * old, since it only decides when the clock is read.
+ */
 static inline bool kymo_is_ready(const struct kymo_producer *p)
 {
-	/* The tick may be a little old: it only decides when the clock is read. */
-	return kymo_likely((uint32_t)p->word < p->limit && kymo_load_relaxed_u64(p->tick) == p->tick_seen);
+	return kymo_likely(p->word < p->limit && kymo_load_relaxed_u64(p->tick) == p->tick_seen);
+}
+
+/* The same before kymo_append_branch(), which leaves branches open. */
+static inline bool kymo_is_ready_for_branch(const struct kymo_producer *p)
+{
+	return kymo_likely((uint32_t)p->word < (uint32_t)p->limit &&
+			   kymo_load_relaxed_u64(p->tick) == p->tick_seen);
+}
+
+/*
+ * Branches that are still in the word become a record, which goes before the next one; to be
+ * called before any append but that of a branch, unless kymo_is_ready() said yes.  Not
+ * committed here: the next record's own store publishes both together.
+ */
+static inline void kymo_flush_branches(struct kymo_producer *p)
+{
+	uint32_t branches = (uint32_t)(p->word >> 32);
+
+	if (kymo_likely(branches <= KYMO_BRANCHES_NONE))
+		return;
+	uint8_t *at = p->payload + (uint32_t)p->word;
+
+	at[0] = KYMO_TAG_BITS;
+	memcpy(at + 1, &branches, 4);
+	p->word = KYMO_COMMIT((uint32_t)p->word + 5, KYMO_BRANCHES_NONE);
 }
 
 /* Publish everything up to p->word. */
@@ -88,27 +118,21 @@ static inline void kymo_commit(struct kymo_producer *p)
 	kymo_store_release_u64(p->commit, p->word);
 }
 
-static inline uint8_t *kymo_cursor(struct kymo_producer *p)
+/* Append and commit a record: the low @bytes bytes of @record, at most 8. */
+static inline void kymo_put(struct kymo_producer *p, uint64_t record, uint64_t bytes)
 {
-	return p->payload + (uint32_t)p->word;
+	/* Loaded before the store, which could change them for all the compiler knows. */
+	_Atomic uint64_t *commit = p->commit;
+	uint64_t word = p->word;
+
+	assert(word >> 32 == KYMO_BRANCHES_NONE);
+	memcpy(p->payload + (uint32_t)word, &record, 8); /* what is beyond @bytes is never read */
+	p->word = word + bytes;
+	/* (P2) as in kymo_commit(). */
+	kymo_store_release_u64(commit, word + bytes);
 }
 
-/* Branches that are still in the word go before the next record.  Not committed here:
- * the record's own store publishes the flushed word and the record together. */
-static inline void kymo_flush_branches(struct kymo_producer *p)
-{
-	uint32_t branches = (uint32_t)(p->word >> 32);
-
-	if (kymo_likely(branches == KYMO_BRANCHES_NONE))
-		return;
-	uint8_t *at = kymo_cursor(p);
-
-	at[0] = KYMO_TAG_BITS;
-	memcpy(at + 1, &branches, 4);
-	p->word = KYMO_COMMIT((uint32_t)p->word + 5, KYMO_BRANCHES_NONE);
-}
-
-/* One branch: the low bit of @taken.  Needs kymo_is_ready(), as every append does. */
+/* One branch: the low bit of @taken. */
 static inline void kymo_append_branch(struct kymo_producer *p, unsigned taken)
 {
 	if (kymo_unlikely(p->word >> 63))
@@ -123,19 +147,15 @@ static inline void kymo_append_branch(struct kymo_producer *p, unsigned taken)
 /* Width code (0, 1, 2: 1, 2, 4 bytes) of a field that may reach @value. */
 static inline unsigned kymo_width(uint32_t value)
 {
-	return (unsigned)(value > 0xff) + (unsigned)(value > 0xffff);
+	return kymo_likely(value <= 0xffff) ? (unsigned)(value > 0xff) : 2;
 }
 
-/* Append a record of one field and commit it; it is an event unless kymo_append_code() calls. */
+/* A record of one field; no event by itself. */
 static inline void kymo_put1(struct kymo_producer *p, enum kymo_kind kind, uint32_t a)
 {
 	unsigned width = kymo_width(a);
-	uint64_t bytes = (uint64_t)a << 8 | KYMO_TAG(kind, width);
 
-	kymo_flush_branches(p);
-	memcpy(kymo_cursor(p), &bytes, 8); /* bytes beyond the record are never read */
-	p->word += 1 + (1U << width);
-	kymo_commit(p);
+	kymo_put(p, (uint64_t)a << 8 | KYMO_TAG(kind, width), kymo_likely(width < 2) ? 2 + width : 5);
 }
 
 static inline void kymo_append1(struct kymo_producer *p, enum kymo_kind kind, uint32_t a)
@@ -147,15 +167,19 @@ static inline void kymo_append1(struct kymo_producer *p, enum kymo_kind kind, ui
 static inline void kymo_append2(struct kymo_producer *p, enum kymo_kind kind, uint32_t a, uint32_t b)
 {
 	unsigned width = kymo_width(a | b);
-	uint8_t *at;
 
 	p->ordinal++;
-	kymo_flush_branches(p);
-	at = kymo_cursor(p);
-	at[0] = KYMO_TAG(kind, width);
+	if (kymo_likely(width < 2)) {
+		kymo_put(p, (uint64_t)b << (8 + (8 << width)) | (uint64_t)a << 8 | KYMO_TAG(kind, width),
+			 3 + 2 * width);
+		return;
+	}
+	uint8_t *at = p->payload + (uint32_t)p->word;
+
+	at[0] = KYMO_TAG(kind, 2);
 	memcpy(at + 1, &a, 4);
-	memcpy(at + 1 + (1U << width), &b, 4);
-	p->word += 1 + (2U << width);
+	memcpy(at + 5, &b, 4);
+	p->word += 9;
 	kymo_commit(p);
 }
 
@@ -173,10 +197,25 @@ static inline void kymo_append_code(struct kymo_producer *p, const void *key, ui
 	kymo_put1(p, KYMO_CODE, id);
 }
 
-static inline void kymo_append_start(struct kymo_producer *p, const void *key, uint32_t id, uint32_t first_line)
+/* A PY_START record, made once for each code object. */
+struct kymo_start {
+	uint64_t record;
+	uint64_t bytes;
+};
+
+static inline struct kymo_start kymo_start_make(uint32_t id)
+{
+	unsigned width = kymo_width(id);
+
+	return (struct kymo_start){(uint64_t)id << 8 | KYMO_TAG(KYMO_PY_START, width), 1 + (1U << width)};
+}
+
+static inline void kymo_append_start(struct kymo_producer *p, const void *key, struct kymo_start start,
+				     uint32_t first_line)
 {
 	kymo_set_code(p, key, first_line);
-	kymo_append1(p, KYMO_PY_START, id);
+	p->ordinal++;
+	kymo_put(p, start.record, start.bytes);
 }
 
 static inline void kymo_append_line(struct kymo_producer *p, uint32_t line)
@@ -184,15 +223,11 @@ static inline void kymo_append_line(struct kymo_producer *p, uint32_t line)
 	uint32_t step = line - p->line + KYMO_LINE_BIAS;
 
 	p->line = line;
-	if (kymo_unlikely(step >= 0x80)) {
-		kymo_append1(p, KYMO_LINE, line);
-		return;
-	}
 	p->ordinal++;
-	kymo_flush_branches(p);
-	*kymo_cursor(p) = (uint8_t)(KYMO_TAG_LINE | step);
-	p->word += 1;
-	kymo_commit(p);
+	if (kymo_likely(step < 0x80))
+		kymo_put(p, KYMO_TAG_LINE | step, 1);
+	else
+		kymo_put1(p, KYMO_LINE, line);
 }
 
 static inline void kymo_append_instruction(struct kymo_producer *p, uint32_t offset)
@@ -200,30 +235,23 @@ static inline void kymo_append_instruction(struct kymo_producer *p, uint32_t off
 	uint32_t step = offset - p->offset + KYMO_INSTRUCTION_BIAS;
 
 	p->offset = offset;
-	if (kymo_unlikely(step >= 0x20)) {
-		kymo_append1(p, KYMO_INSTRUCTION, offset);
-		return;
-	}
 	p->ordinal++;
-	kymo_flush_branches(p);
-	*kymo_cursor(p) = (uint8_t)(KYMO_TAG_INSTRUCTION | step);
-	p->word += 1;
-	kymo_commit(p);
+	if (kymo_likely(step < 0x20))
+		kymo_put(p, KYMO_TAG_INSTRUCTION | step, 1);
+	else
+		kymo_put1(p, KYMO_INSTRUCTION, offset);
+}
+
+static inline void kymo_put_extended(struct kymo_producer *p, enum kymo_extended kind, uint32_t value)
+{
+	kymo_put(p, (uint64_t)value << 16 | (uint64_t)kind << 8 | KYMO_TAG_EXTENDED, 6);
 }
 
 /* A mark: an event that the program itself makes. */
 static inline void kymo_append_mark(struct kymo_producer *p, uint32_t text)
 {
-	uint8_t *at;
-
 	p->ordinal++;
-	kymo_flush_branches(p);
-	at = kymo_cursor(p);
-	at[0] = KYMO_TAG_EXTENDED;
-	at[1] = KYMO_EXTENDED_MARK;
-	memcpy(at + 2, &text, 4);
-	p->word += 6;
-	kymo_commit(p);
+	kymo_put_extended(p, KYMO_EXTENDED_MARK, text);
 }
 
 #endif

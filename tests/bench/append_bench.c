@@ -51,13 +51,13 @@ static const struct kymo_host host = {
 	.gil = &gil,
 };
 
-static inline struct kymo_producer *ready(void)
+static inline struct kymo_producer *ready(bool is_branch)
 {
 	struct kymo_producer *p = kymo_producer;
 
 	/* Nothing stays in registers from one event to the next: each is a callback of its own. */
 	__asm__ volatile("" ::: "memory");
-	if (kymo_unlikely(!kymo_is_ready(p)))
+	if (kymo_unlikely(is_branch ? !kymo_is_ready_for_branch(p) : !kymo_is_ready(p)))
 		p = kymo_refill(&host);
 	if (kymo_likely(p))
 		kymo_check_switch(p, &host);
@@ -65,19 +65,21 @@ static inline struct kymo_producer *ready(void)
 }
 
 /* One event; lost ones are counted by the recorder. */
-#define EVENT(append, ...)                                        \
+#define EVENT_IF(is_branch, append, ...)                                        \
 	do {                                                      \
-		struct kymo_producer *ready_p = ready();          \
+		struct kymo_producer *ready_p = ready(is_branch);          \
                                                                   \
 		if (kymo_likely(ready_p))                         \
 			append(ready_p __VA_OPT__(, ) __VA_ARGS__); \
 	} while (0)
+#define EVENT(append, ...) EVENT_IF(false, append __VA_OPT__(, ) __VA_ARGS__)
+#define BRANCH(taken) EVENT_IF(true, kymo_append_branch, taken)
 
 static inline void start(uint64_t number)
 {
 	uint32_t code = number % CODES;
 
-	EVENT(kymo_append_start, &codes[code], code + 1, FIRST_LINE);
+	EVENT(kymo_append_start, &codes[code], kymo_start_make(code + 1), FIRST_LINE);
 }
 
 static void lines(uint64_t events)
@@ -113,7 +115,7 @@ static void jumps(uint64_t events)
 static void branches(uint64_t events)
 {
 	for (uint64_t i = 0; i < events; i++)
-		EVENT(kymo_append_branch, (unsigned)(i * 5 >> 3));
+		BRANCH((unsigned)(i * 5 >> 3));
 }
 
 /* A function that runs some lines and branches, called again and again; no two calls in a row are alike. */
@@ -125,10 +127,10 @@ static void mixed(uint64_t events)
 		random = random * 1103515245 + 12345;
 		start(random >> 20);
 		EVENT(kymo_append_line, FIRST_LINE + 1);
-		EVENT(kymo_append_branch, random >> 16);
+		BRANCH(random >> 16);
 		EVENT(kymo_append_line, FIRST_LINE + 2 + (random >> 16 & 1));
 		EVENT(kymo_append_line, FIRST_LINE + 4);
-		EVENT(kymo_append_branch, random >> 17);
+		BRANCH(random >> 17);
 		EVENT(kymo_append_line, FIRST_LINE + 5 + (random >> 17 & 1) * 3);
 		EVENT(kymo_append1, KYMO_PY_RETURN, 40 + (random >> 24 & 15));
 	}

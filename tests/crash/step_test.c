@@ -80,7 +80,7 @@ static void append(struct kymo_producer *p, uint64_t n)
 	uint32_t a = (uint32_t)(n * 2654435761U);
 
 	switch (n % 7) {
-	case 0: kymo_append_start(p, witness, a & 0xffff, 10); break;
+	case 0: kymo_append_start(p, witness, kymo_start_make(a & 0xffff), 10); break;
 	case 1: kymo_append_line(p, p->line + (a & 31)); break;
 	case 2: kymo_append2(p, KYMO_RAISE, a & 0xff, a & 0x1ffff); break;
 	case 3: kymo_append_instruction(p, a & 15); break;
@@ -160,7 +160,10 @@ static void child(void)
 		if (n == 2) /* the thread is attached: what follows is the ring's own code */
 			raise(SIGSTOP);
 		atomic_store(&witness->begun, n);
-		if (kymo_is_ready(p) || (p = kymo_refill(&host))) {
+		bool is_branch = n % 7 > 4;
+
+		if ((is_branch ? kymo_is_ready_for_branch(p) : kymo_is_ready(p)) ||
+		    (p = kymo_refill(&host))) {
 			kymo_check_switch(p, &host);
 			append(p, n);
 		}

@@ -17,7 +17,7 @@ void known_append(struct kymo_producer *p, uint32_t seed, uint64_t n)
 	uint32_t a = number_of(seed, n);
 
 	switch (n % SHAPES) {
-	case 0: kymo_append_start(p, NULL, a & 0xffff, 10); break;
+	case 0: kymo_append_start(p, NULL, kymo_start_make(a & 0xffff), 10); break;
 	case 1: kymo_append_line(p, p->line + (a & 31)); break;
 	case 2: kymo_append2(p, KYMO_RAISE, a & 0xff, a & 0x1ffff); break;
 	case 3: kymo_append_instruction(p, a & 15); break;
@@ -87,6 +87,8 @@ const char *known_check(const struct kymo_chunk *chunk, uint32_t seed, uint64_t 
 	}
 	if (!are_known(chunk->branches, seed, end))
 		return "other open branches";
+	if (!chunk->is_open && chunk->branches != KYMO_BRANCHES_NONE)
+		return "open branches in a sealed chunk";
 	if (!chunk->is_open && chunk->last_ordinal != *end - 1)
 		return "another last ordinal";
 	return NULL;
@@ -94,7 +96,8 @@ const char *known_check(const struct kymo_chunk *chunk, uint32_t seed, uint64_t 
 
 bool known_put(const struct kymo_host *host)
 {
-	struct kymo_producer *p = recording_event(host);
+	bool is_branch = (kymo_producer->ordinal + 1) % SHAPES >= FIRST_BRANCH;
+	struct kymo_producer *p = is_branch ? recording_branch(host) : recording_event(host);
 
 	if (p)
 		known_append(p, 0, p->ordinal + 1);

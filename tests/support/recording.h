@@ -40,6 +40,17 @@ static inline struct kymo_producer *recording_event(const struct kymo_host *host
 	return p;
 }
 
+/* The same of a branch. */
+static inline struct kymo_producer *recording_branch(const struct kymo_host *host)
+{
+	struct kymo_producer *p = kymo_producer;
+
+	if (!kymo_is_ready_for_branch(p) && !(p = kymo_refill(host)))
+		return NULL;
+	kymo_check_switch(p, host);
+	return p;
+}
+
 /* The folder of process @pid, opened; -1: there is none. */
 int recording_open_folder(const struct recording *r, pid_t pid);
 

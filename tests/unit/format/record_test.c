@@ -53,6 +53,8 @@ static void append(struct chunk *chunk, const struct item *item)
 	struct kymo_producer *p = &chunk->p;
 	uint32_t a = (uint32_t)item->a, b = (uint32_t)item->b;
 
+	if (item->kind != ITEM_BRANCH)
+		kymo_flush_branches(p);
 	if (item->kind == ITEM_BRANCH)
 		kymo_append_branch(p, a);
 	else if (item->kind == ITEM_MARK)
@@ -60,7 +62,7 @@ static void append(struct chunk *chunk, const struct item *item)
 	else if (item->kind == KYMO_CODE)
 		kymo_append_code(p, chunk, a, first_line(a));
 	else if (item->kind == KYMO_PY_START)
-		kymo_append_start(p, chunk, a, first_line(a));
+		kymo_append_start(p, chunk, kymo_start_make(a), first_line(a));
 	else if (item->kind == KYMO_LINE)
 		kymo_append_line(p, a);
 	else if (item->kind == KYMO_INSTRUCTION)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "reader/frame_scan.h"
+#include "format/frame_scan.h"
 #include "reader/reader.h"
 #include "reader/run_definitions.h"
 #include "reader/trace_writer.h"
@@ -154,7 +154,9 @@ Test(trace_writer, an_unwritable_place_is_an_error_that_names_it)
 
 static void salvage(unsigned frames)
 {
-	cr_assert_eq(kymo_salvage_trace(incomplete, second, &error), 0, "%s", error.message);
+	struct kymo_watch watch;
+
+	cr_assert_eq(kymo_salvage_trace(incomplete, second, &watch, &error), 0, "%s", error.message);
 	/* And its own last words. */
 	cr_assert_eq(count_frames(second), frames + 1);
 }

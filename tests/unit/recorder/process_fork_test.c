@@ -292,6 +292,27 @@ Test(process_fork, a_child_may_stop_and_start_a_recording_of_its_own)
 	run_child_while_locked(start_anew);
 }
 
+static void exit_now(void *unused)
+{
+	(void)unused;
+	_exit(0);
+}
+
+static int end_the_thread(void)
+{
+	pthread_key_t key; /* made after the recorder's, so that it is looked at after it */
+
+	alarm(20);
+	pthread_key_create(&key, exit_now);
+	pthread_setspecific(key, &key);
+	pthread_exit(NULL);
+}
+
+Test(process_fork, a_thread_that_ends_in_a_child_before_its_first_event_touches_nothing)
+{
+	run_child_while_locked(end_the_thread);
+}
+
 static void *put_one(void *unused)
 {
 	known_put(&r.host);

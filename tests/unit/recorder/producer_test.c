@@ -160,9 +160,17 @@ Test(producer, block_with_a_slow_reader_loses_nothing)
 	cr_assert_eq(kymo_producer->ring->page->stalls, futex_waits);
 }
 
+static bool fail_to_name(const struct kymo_host *host, char *name, size_t bytes)
+{
+	(void)host, (void)name, (void)bytes;
+	errno = EIO;
+	return false;
+}
+
 Test(producer, errno_is_the_programs)
 {
 	recording_make(&r, KYMO_POLICY_DROP, 2);
+	r.host.thread_name = fail_to_name;
 	recording_start(&r);
 	errno = 12345;
 	put_until_full();

@@ -116,6 +116,67 @@ Test(timeline, a_later_frame_of_the_same_chunk_replaces_the_provisional_one)
 	kymo_timeline_close(&timeline);
 }
 
+/* Chunk 1 taken twice while it was open, with 3 and 5 events, and sealed with 9; then chunk 2. */
+static void make_copies(size_t *sealed, size_t *second_copy)
+{
+	struct payload three = lines(3), five = lines(5), nine = lines(9);
+	struct kymo_frame_header copy = chunk(1, 1, 3);
+
+	make_start(&maker);
+	copy.flags = KYMO_FRAME_PROVISIONAL;
+	make_chunk(&maker, copy, &three);
+	copy.last_ordinal = 5;
+	*second_copy = make_chunk(&maker, copy, &five);
+	*sealed = make_chunk(&maker, chunk(1, 1, 9), &nine);
+	make_chunk(&maker, chunk(2, 10, 12), &three);
+	make_end(&maker);
+}
+
+Test(timeline, the_best_intact_copy_of_a_chunk_is_read)
+{
+	size_t sealed, second_copy;
+
+	make_copies(&sealed, &second_copy);
+	cr_assert_eq(decode_first(), 12);
+	cr_assert_eq(timeline.trace.damage_count, 0);
+	kymo_timeline_close(&timeline);
+
+	maker.bytes[sealed + 130] ^= 1;
+	cr_assert_eq(decode_first(), 5 + 1 + 3);
+	cr_assert_eq(events[4].n, 5);
+	cr_assert_eq(events[5].kind, KYMO_EVENT_GAP);
+	cr_assert_eq(events[5].lost, 4);
+	cr_assert_eq(events[5].lost_reasons, KYMO_LOSS_DAMAGED);
+	cr_assert_eq(events[6].n, 10);
+	cr_assert_eq(timeline.trace.damage_count, 1);
+	kymo_timeline_close(&timeline);
+
+	maker.bytes[second_copy + 130] ^= 1;
+	cr_assert_eq(decode_first(), 3 + 1 + 3);
+	cr_assert_eq(events[3].lost, 6);
+	kymo_timeline_close(&timeline);
+}
+
+Test(timeline, a_search_finds_the_best_copy_too)
+{
+	size_t sealed, second_copy;
+	struct kymo_cursor cursor;
+
+	make_copies(&sealed, &second_copy);
+	cr_assert_eq(kymo_timeline_open(&timeline, make_file(&maker), 0, &error), 0);
+	unlink(maker.path);
+	cr_assert_eq(timeline.streams[0].chunk_count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		kymo_cursor_init(&cursor, &timeline, &timeline.streams[0]);
+		kymo_cursor_seek_chunk(&cursor, i);
+		cr_assert_eq(kymo_cursor_next(&cursor, &events[0], &error), 1);
+		cr_assert_eq(events[0].n, i < 3 ? 1 : 10);
+		cr_assert_eq(cursor.read->last_ordinal, i < 3 ? 9 : 12);
+		kymo_cursor_release(&cursor);
+	}
+	kymo_timeline_close(&timeline);
+}
+
 Test(timeline, what_is_missing_is_a_gap_with_count_and_cause)
 {
 	struct kymo_frame_header second = chunk(2, 14, 15), third = chunk(4, 20, 21);

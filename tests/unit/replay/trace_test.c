@@ -135,6 +135,41 @@ Test(trace, damage_behind_an_index_is_found_when_it_is_read)
 	kymo_trace_close(&trace);
 }
 
+Test(trace, an_index_whose_frames_overlap_or_go_back_is_not_believed)
+{
+	struct kymo_frame frame = {0};
+	struct kymo_trace trace;
+	size_t inner = make_three() + sizeof(struct kymo_frame_header), second = maker.index[2].file_offset;
+	struct kymo_frame_header header;
+
+	/* The payload of the second chunk is a frame, too. */
+	memcpy(&header, maker.bytes + second, sizeof header);
+	header.stored_bytes = header.raw_bytes = 24;
+	header.flags = 0;
+	header.crc32c = kymo_frame_crc(&header, maker.bytes + inner + sizeof header);
+	memcpy(maker.bytes + inner, &header, sizeof header);
+	header.stored_bytes = header.raw_bytes = 128 + 24;
+	header.crc32c = kymo_frame_crc(&header, maker.bytes + inner);
+	memcpy(maker.bytes + second, &header, sizeof header);
+	maker.index[3].file_offset = inner;
+	maker.length = inner + 128 + 24;
+	make_end(&maker);
+	open_made(&trace);
+	cr_assert_eq(trace.frame_count, 4);
+	cr_assert_eq(kymo_trace_read(&trace, &trace.frames[3], &frame, &error), -EBADMSG);
+	cr_assert_eq(kymo_trace_read(&trace, &trace.frames[2], &frame, &error), -EBADMSG);
+	cr_assert(strstr(error.message, "reaches into the next"));
+	kymo_trace_close(&trace);
+	kymo_frame_release(&frame);
+
+	make_three();
+	maker.index[2].file_offset = maker.index[1].file_offset;
+	make_end(&maker);
+	open_made(&trace);
+	cr_assert_eq(trace.frames[2].file_offset, second);
+	kymo_trace_close(&trace);
+}
+
 Test(trace, other_versions_and_features_are_refused_by_name)
 {
 	struct kymo_trace_header header;
@@ -156,6 +191,17 @@ Test(trace, other_versions_and_features_are_refused_by_name)
 	cr_assert_eq(kymo_trace_open(&trace, make_file(&maker), 0, &error), -EPROTONOSUPPORT);
 	cr_assert(strstr(error.message, "0x40"));
 	unlink(maker.path);
+}
+
+Test(trace, of_damage_at_many_places_the_first_are_kept_and_the_rest_counted)
+{
+	struct kymo_trace trace = {.fd = -1};
+
+	for (uint64_t i = 0; i < 3 * KYMO_DAMAGE_KEPT; i++)
+		kymo_trace_note_damage(&trace, i % (2 * KYMO_DAMAGE_KEPT), 1, "test");
+	cr_assert_eq(trace.damage_count, KYMO_DAMAGE_KEPT);
+	cr_assert_eq(trace.damage_more, KYMO_DAMAGE_KEPT);
+	kymo_trace_close(&trace);
 }
 
 Test(trace, what_is_no_trace_is_refused)
