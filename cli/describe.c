@@ -114,4 +114,6 @@ void kymo_report_damage(const struct kymo_trace *trace)
 	for (size_t i = 0; i < trace->damage_count; i++)
 		fprintf(stderr, "kymo: damage at offset %" PRIu64 ", %" PRIu64 " bytes: %s\n",
 			trace->damage[i].offset, trace->damage[i].bytes, trace->damage[i].what);
+	if (trace->damage_more)
+		fprintf(stderr, "kymo: damage at %" PRIu64 " more places\n", trace->damage_more);
 }

@@ -281,7 +281,7 @@ static void print_json(const struct kymo_overview *overview)
 	for (size_t i = 0; i < definitions->process_count; i++)
 		json_array_append_new(processes,
 				      json_process(overview, &definitions->processes[i]));
-	object = json_pack("{so, sb, so, so, sI, so, sI, so, sI, sI, sf, sf, sI, si}", "ending",
+	object = json_pack("{so, sb, so, so, sI, so, sI, so, sI, sI, sf, sf, sI, sI}", "ending",
 			   string(ending(timeline)), "complete", timeline->trace.is_complete,
 			   "session",
 			   definitions->session ? json_session(definitions->session) : json_null(),
@@ -291,7 +291,7 @@ static void print_json(const struct kymo_overview *overview)
 			   (json_int_t)timeline->trace.size, "bytes_per_event",
 			   bytes_per_event(overview), "mean_t_err_ns", mean_error(total),
 			   "largest_t_err_ns", (json_int_t)total->largest_t_err_ns, "damaged",
-			   (int)timeline->trace.damage_count);
+			   (json_int_t)(timeline->trace.damage_count + timeline->trace.damage_more));
 	json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 	putchar('\n');
 	json_decref(object);

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/progress.h"
 
 static void add(struct kymo_summary *total, const struct kymo_summary *part)
 {
@@ -25,7 +26,7 @@ static void add(struct kymo_summary *total, const struct kymo_summary *part)
 		total->last_ns = part->last_ns;
 }
 
-int kymo_overview_open(struct kymo_overview *overview, const char *path, struct kymo_error *error)
+static int summarize(struct kymo_overview *overview, const char *path, struct kymo_error *error)
 {
 	struct kymo_timeline *timeline = &overview->timeline;
 	int result;
@@ -61,9 +62,10 @@ int kymo_overview_begin(struct kymo_overview *overview, int argc, char **argv, c
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
+	struct kymo_progress progress;
 	struct kymo_error error;
 	const char *path;
-	int option;
+	int option, result;
 
 	if (as_json)
 		*as_json = false;
@@ -81,7 +83,10 @@ int kymo_overview_begin(struct kymo_overview *overview, int argc, char **argv, c
 	path = kymo_single_operand(argc, argv, "trace");
 	if (!path)
 		return KYMO_EXIT_USAGE;
-	if (kymo_overview_open(overview, path, &error))
+	kymo_progress_begin(&progress, argv[0], &overview->timeline.trace.watch);
+	result = summarize(overview, path, &error);
+	kymo_progress_end(&progress);
+	if (result)
 		return kymo_report(&error);
 	kymo_report_damage(&overview->timeline.trace);
 	return -1;

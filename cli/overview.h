@@ -11,9 +11,6 @@ struct kymo_overview {
 	struct kymo_summary *streams; /* as timeline.streams */
 };
 
-KYMO_MUST_CHECK
-int kymo_overview_open(struct kymo_overview *overview, const char *path,
-		       struct kymo_error *error);
 void kymo_overview_close(struct kymo_overview *overview);
 
 /*

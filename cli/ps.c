@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,24 +23,70 @@ static const char help[] =
 	"\n"
 	"  --help   this text\n";
 
-static void print_tree(const struct kymo_timeline *timeline,
-		       const struct kymo_traced_process *parent, unsigned depth)
+/* The processes as a tree: indices of definitions->processes, SIZE_MAX for none. */
+struct tree {
+	const struct kymo_definitions *definitions;
+	size_t *first; /* child; of the run itself behind the last process */
+	size_t *next;  /* child of the same parent */
+};
+
+static size_t parent_of(const struct tree *tree, size_t process)
+{
+	const struct kymo_definitions *definitions = tree->definitions;
+	const struct kymo_traced_process *parent = definitions->processes[process].parent;
+
+	return parent ? (size_t)(parent - definitions->processes) : definitions->process_count;
+}
+
+static bool make_tree(struct tree *tree, const struct kymo_definitions *definitions)
+{
+	size_t count = definitions->process_count;
+
+	tree->definitions = definitions;
+	tree->first = malloc((count + 1) * sizeof *tree->first);
+	tree->next = malloc((count + 1) * sizeof *tree->next);
+	if (!tree->first || !tree->next)
+		return false;
+	memset(tree->first, 0xff, (count + 1) * sizeof *tree->first);
+	for (size_t i = count; i-- > 0;) {
+		size_t parent = parent_of(tree, i);
+
+		tree->next[i] = tree->first[parent];
+		tree->first[parent] = i;
+	}
+	return true;
+}
+
+static void print_process(const struct kymo_timeline *timeline,
+			  const struct kymo_traced_process *process, unsigned depth)
 {
 	static const char *const origins[] = {"", "fork of it: ", "exec in it: ", ""};
-	const struct kymo_definitions *definitions = &timeline->definitions;
 	char text[KYMO_DESCRIBE_BYTES];
 
-	for (size_t i = 0; i < definitions->process_count; i++) {
-		const struct kymo_traced_process *process = &definitions->processes[i];
+	/* Deeper than a line is long, the tree goes straight down. */
+	printf("%*s%-7" PRIu32 " %s", 2 * (depth < 40 ? (int)depth : 40), "", process->pid,
+	       origins[process->origin]);
+	kymo_process_put_command(stdout, process);
+	printf("  [%s]\n", kymo_describe_end(timeline, process, text));
+}
 
-		if (process->parent != parent)
+/* Not by recursion: a program that calls exec in a loop makes a deep tree. */
+static void print_tree(const struct kymo_timeline *timeline, const struct tree *tree)
+{
+	const struct kymo_definitions *definitions = tree->definitions;
+	size_t at = tree->first[definitions->process_count];
+	unsigned depth = 0;
+
+	while (at != SIZE_MAX) {
+		print_process(timeline, &definitions->processes[at], depth);
+		if (tree->first[at] != SIZE_MAX) {
+			at = tree->first[at];
+			depth++;
 			continue;
-		/* Deeper than a line is long, the tree goes straight down. */
-		printf("%*s%-7" PRIu32 " %s", 2 * (depth < 40 ? (int)depth : 40), "", process->pid,
-		       origins[process->origin]);
-		kymo_process_put_command(stdout, process);
-		printf("  [%s]\n", kymo_describe_end(timeline, process, text));
-		print_tree(timeline, process, depth + 1);
+		}
+		for (; depth && tree->next[at] == SIZE_MAX; depth--)
+			at = parent_of(tree, at);
+		at = tree->next[at];
 	}
 }
 
@@ -60,16 +107,24 @@ static void print_unrecorded(const struct kymo_definitions *definitions)
 
 static int print_trace(const char *path)
 {
+	struct kymo_error error = {"out of memory"};
 	struct kymo_timeline timeline;
-	struct kymo_error error;
+	struct tree tree = {0};
+	int status = KYMO_EXIT_OK;
 
 	if (kymo_timeline_open(&timeline, path, 0, &error))
 		return kymo_report(&error);
 	kymo_report_damage(&timeline.trace);
-	print_tree(&timeline, NULL, 0);
-	print_unrecorded(&timeline.definitions);
+	if (make_tree(&tree, &timeline.definitions)) {
+		print_tree(&timeline, &tree);
+		print_unrecorded(&timeline.definitions);
+	} else {
+		status = kymo_report(&error);
+	}
+	free(tree.first);
+	free(tree.next);
 	kymo_timeline_close(&timeline);
-	return KYMO_EXIT_OK;
+	return status;
 }
 
 static const char *reader_name(const struct kymo_session_page *page)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/sessions.h"
 #include "reader/reader.h"
 
@@ -36,28 +37,36 @@ static bool find_output(const char *path, char output[PATH_MAX])
 	return true;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
 static int salvage(char **argv, const char *path, const char *output)
 {
 	char meant[PATH_MAX], dir[PATH_MAX];
+	struct kymo_progress progress;
+	struct kymo_watch watch = {0};
 	struct kymo_error error;
-	struct stat status;
-	bool is_incomplete;
+	bool has_session = is_folder(path) && realpath(path, dir);
 	int result;
 
-	if (!stat(path, &status) && S_ISDIR(status.st_mode)) {
-		if (!realpath(path, dir))
-			return kymo_usage_error(argv, "%s: no such folder", path);
-		result = kymo_salvage(dir, output, &error);
-	} else {
-		is_incomplete = find_output(path, meant);
-		if (!is_incomplete && !output)
-			return kymo_usage_error(argv, "%s is no folder and no .incomplete file; -o "
-						      "must name the new trace", path);
-		if (is_incomplete && !kymo_session_of_output(meant, dir))
-			result = kymo_salvage(dir, output, &error);
-		else
-			result = kymo_salvage_trace(path, output ? output : meant, &error);
+	if (!has_session && find_output(path, meant)) {
+		has_session = !kymo_session_of_output(meant, dir);
+		if (!output)
+			output = meant;
 	}
+	if (!has_session && !output)
+		return kymo_usage_error(argv, "%s is no folder and no .incomplete file; -o must name "
+					      "the new trace", path);
+	kymo_progress_begin(&progress, argv[0], &watch);
+	if (has_session)
+		result = kymo_salvage(dir, output, &watch, &error);
+	else
+		result = kymo_salvage_trace(path, output, &watch, &error);
+	kymo_progress_end(&progress);
 	return result ? kymo_report(&error) : KYMO_EXIT_OK;
 }
 

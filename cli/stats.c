@@ -42,23 +42,25 @@ static void print_kinds(const struct kymo_summary *total)
 
 static void print_file(const struct kymo_timeline *timeline)
 {
-	uint64_t chunks = 0, snapshots = 0, provisional = 0;
+	uint64_t chunks = 0, frames = 0, snapshots = 0, provisional = 0;
 
 	for (size_t i = 0; i < timeline->trace.frame_count; i++) {
 		const struct kymo_index_entry *entry = &timeline->trace.frames[i];
 
-		chunks += entry->kind == KYMO_FRAME_CHUNK;
+		frames += entry->kind == KYMO_FRAME_CHUNK;
 		snapshots += !!(entry->flags & KYMO_FRAME_SNAPSHOT);
 		provisional += !!(entry->flags & KYMO_FRAME_PROVISIONAL);
 	}
+	for (size_t i = 0; i < timeline->chunk_count; i++)
+		chunks += !i || !kymo_is_same_chunk(timeline->chunks[i - 1], timeline->chunks[i]);
 	printf("file\n");
 	print_row("bytes", timeline->trace.size);
 	print_row("frames", timeline->trace.frame_count);
-	print_row("chunk frames", chunks);
-	print_row("chunks", timeline->chunk_count);
+	print_row("chunk frames", frames);
+	print_row("chunks", chunks);
 	print_row("of snapshots", snapshots);
 	print_row("taken while open", provisional);
-	print_row("damaged places", timeline->trace.damage_count);
+	print_row("damaged places", timeline->trace.damage_count + timeline->trace.damage_more);
 	printf("definitions\n");
 	print_row("messages", timeline->definitions.messages);
 	print_row("bytes, uncompressed", timeline->definitions.bytes);

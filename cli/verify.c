@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/describe.h"
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "replay/summary.h"
 
@@ -19,16 +20,18 @@ static const char help[] =
 	"  --help   this text\n";
 
 /* Decode everything.  What is damaged is in timeline->trace.damage afterwards. */
-static int decode(struct kymo_timeline *timeline, struct kymo_summary *summary,
+static int decode(struct kymo_timeline *timeline, const char *path, struct kymo_summary *summary,
 		  struct kymo_error *error)
 {
-	for (size_t i = 0; i < timeline->stream_count; i++) {
-		int result = kymo_summary_add(summary, timeline, &timeline->streams[i], error);
+	int result = kymo_timeline_open(timeline, path, KYMO_TRACE_SCAN, error);
 
-		if (result)
-			return result;
-	}
-	return 0;
+	if (result)
+		return result;
+	for (size_t i = 0; i < timeline->stream_count && !result; i++)
+		result = kymo_summary_add(summary, timeline, &timeline->streams[i], error);
+	if (result)
+		kymo_timeline_close(timeline);
+	return result;
 }
 
 static bool index_is_good(const struct kymo_trace *scanned, const char *path)
@@ -45,20 +48,21 @@ static bool index_is_good(const struct kymo_trace *scanned, const char *path)
 	return is_good;
 }
 
-static int verify(const char *path)
+static int verify(const char *verb, const char *path)
 {
 	struct kymo_summary summary = {0};
-	struct kymo_timeline timeline;
+	struct kymo_timeline timeline = {0};
 	struct kymo_error error;
 	char text[KYMO_TEXT_BYTES], text2[KYMO_TEXT_BYTES];
+	struct kymo_progress progress;
 	bool is_good;
+	int result;
 
-	if (kymo_timeline_open(&timeline, path, KYMO_TRACE_SCAN, &error))
+	kymo_progress_begin(&progress, verb, &timeline.trace.watch);
+	result = decode(&timeline, path, &summary, &error);
+	kymo_progress_end(&progress);
+	if (result)
 		return kymo_report(&error);
-	if (decode(&timeline, &summary, &error)) {
-		kymo_timeline_close(&timeline);
-		return kymo_report(&error);
-	}
 	is_good = !timeline.trace.damage_count && !timeline.definitions.damaged;
 	kymo_report_damage(&timeline.trace);
 	if (timeline.definitions.damaged)
@@ -92,5 +96,5 @@ int kymo_command_verify(int argc, char **argv)
 		return KYMO_EXIT_OK;
 	}
 	path = kymo_single_operand(argc, argv, "trace");
-	return path ? verify(path) : KYMO_EXIT_USAGE;
+	return path ? verify(argv[0], path) : KYMO_EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reader/frame_scan.h"
+#include "format/frame_scan.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,12 +8,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define HEADER_BYTES sizeof(struct kymo_frame_header)
+/* What may be spent on checksums that do not match. */
+#define FREE_WASTE_BYTES (UINT64_C(1) << 30)
+#define WASTE_PER_BYTE 8
+
 int kymo_frame_scan_begin(struct kymo_frame_scan *scan, int fd, struct kymo_trace_header *header,
 			  struct kymo_error *error)
 {
 	struct stat status;
 
-	*scan = (struct kymo_frame_scan){.fd = fd, .next = sizeof *header};
+	memset(scan, 0, sizeof *scan);
+	scan->fd = fd;
+	scan->next = sizeof *header;
 	if (fstat(fd, &status) || pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header ||
 	    memcmp(header->magic, KYMO_TRACE_MAGIC, sizeof header->magic) ||
 	    kymo_trace_header_crc(header) != header->crc32c)
@@ -26,13 +33,27 @@ int kymo_frame_scan_begin(struct kymo_frame_scan *scan, int fd, struct kymo_trac
 	return 0;
 }
 
-static bool header_at(const struct kymo_frame_scan *scan, uint64_t offset,
-		      struct kymo_frame_header *header)
+/* What is wrong with @header at @offset; NULL: nothing. */
+static const char *find_fault(const struct kymo_frame_scan *scan, uint64_t offset,
+			      const struct kymo_frame_header *header)
 {
-	return scan->size >= sizeof *header && offset <= scan->size - sizeof *header &&
-	       pread(scan->fd, header, sizeof *header, (off_t)offset) == (ssize_t)sizeof *header &&
-	       kymo_frame_header_check(header) == KYMO_FRAME_OK &&
-	       header->stored_bytes <= scan->size - sizeof *header - offset;
+	enum kymo_frame_check check = kymo_frame_header_check(header);
+
+	if (check)
+		return check == KYMO_FRAME_BAD_MAGIC ? "no frame begins here"
+						     : "frame header with impossible fields";
+	/* The file may have grown since its size was asked for. */
+	return offset + HEADER_BYTES + header->stored_bytes > scan->size
+		       ? "the file ends inside a frame"
+		       : NULL;
+}
+
+static const char *read_header(const struct kymo_frame_scan *scan, uint64_t offset,
+			       struct kymo_frame_header *header)
+{
+	if (pread(scan->fd, header, sizeof *header, (off_t)offset) != (ssize_t)sizeof *header)
+		return "the file ends inside a frame";
+	return find_fault(scan, offset, header);
 }
 
 static int found(struct kymo_frame_scan *scan, uint64_t offset,
@@ -45,42 +66,72 @@ static int found(struct kymo_frame_scan *scan, uint64_t offset,
 
 int kymo_frame_scan_next(struct kymo_frame_scan *scan, struct kymo_frame_header *header)
 {
-	return header_at(scan, scan->next, header) ? found(scan, scan->next, header) : 0;
+	return scan->next < scan->size && !read_header(scan, scan->next, header)
+		       ? found(scan, scan->next, header)
+		       : 0;
 }
 
-static bool is_intact(struct kymo_frame_scan *scan, uint64_t offset,
-		      const struct kymo_frame_header *header)
+static const char *check_payload(struct kymo_frame_scan *scan, uint64_t offset,
+				 const struct kymo_frame_header *header)
 {
-	if (header->stored_bytes > scan->capacity) {
-		uint8_t *grown = realloc(scan->payload, header->stored_bytes);
+	uint32_t bytes = header->stored_bytes;
+
+	/* Far more than damage by chance ever costs. */
+	if (scan->wasted + bytes > FREE_WASTE_BYTES + WASTE_PER_BYTE * offset)
+		return "too much here looks like a frame";
+	if (bytes > scan->capacity) {
+		uint8_t *grown = realloc(scan->payload, bytes);
 
 		if (!grown)
-			return false;
+			return "no memory for the frame";
 		scan->payload = grown;
-		scan->capacity = header->stored_bytes;
+		scan->capacity = bytes;
 	}
-	return pread(scan->fd, scan->payload, header->stored_bytes,
-		     (off_t)(offset + sizeof *header)) == (ssize_t)header->stored_bytes &&
-	       kymo_frame_check(header, scan->payload) == KYMO_FRAME_OK;
+	if (pread(scan->fd, scan->payload, bytes, (off_t)(offset + sizeof *header)) !=
+	    (ssize_t)bytes)
+		return "the frame cannot be read";
+	if (kymo_frame_check(header, scan->payload) == KYMO_FRAME_OK)
+		return NULL;
+	scan->wasted += bytes;
+	return "checksum does not match";
 }
 
-/* The next place at or after @offset where a frame's magic stands; scan->size: none. */
-static uint64_t find_magic(const struct kymo_frame_scan *scan, uint64_t offset)
+/* Have the window begin at @offset, unless a whole header from there lies in it already. */
+static bool move_window(struct kymo_frame_scan *scan, uint64_t offset)
+{
+	ssize_t got;
+
+	if (offset >= scan->window_offset &&
+	    offset + HEADER_BYTES <= scan->window_offset + scan->window_bytes)
+		return true;
+	got = pread(scan->fd, scan->window, sizeof scan->window, (off_t)offset);
+	scan->window_offset = offset;
+	scan->window_bytes = got < 0 ? 0 : (uint64_t)got;
+	return scan->window_bytes >= HEADER_BYTES;
+}
+
+/* The next place from @offset on with a possible header, into @header; the file's size: none. */
+static uint64_t find_header(struct kymo_frame_scan *scan, uint64_t offset,
+			    struct kymo_frame_header *header)
 {
 	const uint32_t magic = KYMO_FRAME_MAGIC;
-	uint8_t window[64 << 10];
 
-	while (offset < scan->size) {
-		ssize_t got = pread(scan->fd, window, sizeof window, (off_t)offset);
-		const uint8_t *at;
+	while (move_window(scan, offset)) {
+		const uint8_t *at = scan->window + (offset - scan->window_offset);
+		/* The magics of whole headers. */
+		size_t bytes = scan->window_offset + scan->window_bytes - offset - HEADER_BYTES +
+			       sizeof magic;
+		const uint8_t *hit = memmem(at, bytes, &magic, sizeof magic);
 
-		if (got < (ssize_t)sizeof magic)
-			break;
-		at = memmem(window, (size_t)got, &magic, sizeof magic);
-		if (at)
-			return offset + (uint64_t)(at - window);
-		/* The magic may lie across two windows. */
-		offset += (uint64_t)got - sizeof magic + 1;
+		if (!hit) {
+			offset += bytes - sizeof magic + 1;
+			continue;
+		}
+		offset += (uint64_t)(hit - at);
+		memcpy(header, hit, sizeof *header);
+		if (!find_fault(scan, offset, header))
+			return offset;
+		offset++;
 	}
 	return scan->size;
 }
@@ -88,17 +139,20 @@ static uint64_t find_magic(const struct kymo_frame_scan *scan, uint64_t offset)
 int kymo_frame_scan_intact(struct kymo_frame_scan *scan, struct kymo_frame_header *header)
 {
 	uint64_t offset = scan->next;
+	const char *fault = NULL;
 
-	while (offset < scan->size) {
-		if (header_at(scan, offset, header) && is_intact(scan, offset, header)) {
-			scan->skipped += offset - scan->next;
-			return found(scan, offset, header);
-		}
-		offset = find_magic(scan, offset + 1);
-	}
-	scan->skipped += scan->size - scan->next;
+	scan->gap = 0;
+	if (offset >= scan->size)
+		return 0;
+	scan->why = fault = read_header(scan, offset, header);
+	if (!fault)
+		scan->why = fault = check_payload(scan, offset, header);
+	while (fault && (offset = find_header(scan, offset + 1, header)) < scan->size)
+		fault = check_payload(scan, offset, header);
+	scan->gap = offset - scan->next;
+	scan->skipped += scan->gap;
 	scan->next = scan->size;
-	return 0;
+	return fault ? 0 : found(scan, offset, header);
 }
 
 void kymo_frame_scan_end(struct kymo_frame_scan *scan)

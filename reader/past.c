@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/frame_scan.h"
 #include "format/varint.h"
-#include "reader/frame_scan.h"
 #include "reader/run.h"
 
 static void *grow(void *array, uint32_t count, size_t size)
@@ -52,6 +52,8 @@ static int learn_message(struct kymo_past *past, const uint8_t *bytes, size_t le
 		return 0;
 	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS_SEEN)
 		err = add_process(past, definition->process_seen);
+	else if (definition->kind_case == KYMO__DEFINITION__KIND_CLOCK)
+		past->last_counter = definition->clock->counter;
 	kymo__definition__free_unpacked(definition, NULL);
 	return err;
 }
@@ -124,41 +126,62 @@ static int learn_frame(struct kymo_past *past, const struct kymo_frame_header *h
 	return 0;
 }
 
-int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage, struct kymo_error *error)
+/* Learn from @header, found by @scan, and copy its frame to @writer if there is one. */
+static int take_frame(struct kymo_past *past, const struct kymo_frame_scan *scan,
+		      const struct kymo_frame_header *header, struct kymo_trace_writer *writer)
 {
+	int err = learn_frame(past, header, scan->payload);
+
+	past->end = scan->next;
+	past->frames++;
+	if (!err && writer && !writer->is_full)
+		kymo_trace_writer_copy(writer, header, scan->payload);
+	return err;
+}
+
+static int walk(struct kymo_past *past, int fd, bool stops_at_damage,
+		struct kymo_trace_writer *writer, struct kymo_watch *watch, struct kymo_error *error)
+{
+	struct kymo_frame_scan *scan = malloc(sizeof *scan);
 	struct kymo_trace_header trace_header;
 	struct kymo_frame_header header;
-	struct kymo_frame_scan scan;
-	int err = kymo_frame_scan_begin(&scan, fd, &trace_header, error);
+	int err;
 
 	*past = (struct kymo_past){.end = sizeof trace_header};
-	while (!err && kymo_frame_scan_intact(&scan, &header)) {
-		if (header.kind >= KYMO_FRAME_INDEX || (scan.skipped && stops_at_damage))
+	if (!scan)
+		return kymo_fail(error, -ENOMEM, "no memory");
+	err = kymo_frame_scan_begin(scan, fd, &trace_header, error);
+	kymo_store_relaxed_u64(&watch->total, scan->size);
+	while (!err && kymo_frame_scan_intact(scan, &header)) {
+		bool is_derived = header.kind >= KYMO_FRAME_INDEX;
+
+		if (stops_at_damage && (is_derived || scan->skipped))
 			break;
-		err = learn_frame(past, &header, scan.payload);
+		kymo_store_relaxed_u64(&watch->done, scan->next);
+		if (is_derived)
+			continue;
+		err = take_frame(past, scan, &header, writer);
 		if (err)
 			kymo_fail(error, err, "no memory");
-		past->end = scan.next;
-		past->frames++;
 	}
-	kymo_frame_scan_end(&scan);
+	kymo_frame_scan_end(scan);
+	free(scan);
 	if (err)
 		kymo_past_free(past);
 	return err;
 }
 
-int kymo_past_copy(int fd, struct kymo_trace_writer *writer)
+int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage, struct kymo_error *error)
 {
-	struct kymo_trace_header trace_header;
-	struct kymo_frame_header header;
-	struct kymo_frame_scan scan;
-	int err = kymo_frame_scan_begin(&scan, fd, &trace_header, NULL);
+	struct kymo_watch unwatched;
 
-	while (!err && kymo_frame_scan_intact(&scan, &header))
-		if (header.kind < KYMO_FRAME_INDEX)
-			err = kymo_trace_writer_copy(writer, &header, scan.payload);
-	kymo_frame_scan_end(&scan);
-	return err;
+	return walk(past, fd, stops_at_damage, NULL, &unwatched, error);
+}
+
+int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *writer,
+		   struct kymo_watch *watch, struct kymo_error *error)
+{
+	return walk(past, fd, false, writer, watch, error);
 }
 
 void kymo_past_free(struct kymo_past *past)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "format/error.h"
+#include "format/frame_scan.h"
 
 struct kymo_reader_options {
 	/* Who started the recording: if it dies without a word, nothing more will come. */
@@ -44,12 +45,13 @@ KYMO_MUST_CHECK int kymo_reader_spawn(const char *session_dir,
  * The reader was killed: write a trace of what NAME.incomplete and the session's rings
  * hold to @output; NULL: where the session meant it to go.  If no recorded process lives
  * any more, the session and NAME.incomplete are removed at the end; else nothing is changed.
+ * @watch says how far it has come.
  */
 KYMO_MUST_CHECK int kymo_salvage(const char *session_dir, const char *output,
-				 struct kymo_error *error);
+				 struct kymo_watch *watch, struct kymo_error *error);
 
 /* The session is gone too: write a complete trace @output of a cut or damaged one. */
 KYMO_MUST_CHECK int kymo_salvage_trace(const char *trace, const char *output,
-				       struct kymo_error *error);
+				       struct kymo_watch *watch, struct kymo_error *error);
 
 #endif

@@ -17,8 +17,6 @@
 #include "reader/terminate.h"
 
 #define TICK_NS 1000000U
-/* Longer than this between two ticks, and producers saw a clock that stood still. */
-#define STALL_NS 3000000U
 #define CLOCK_NS 1000000000U
 #define MAX_RUN_BYTES (16U << 20)
 /* How long after a process's end its status may become known: to the kernel's pidfd
@@ -97,7 +95,7 @@ void kymo_reader_tick(struct kymo_reader *reader)
 	if (now - reader->tick_ns < TICK_NS || reader->access != KYMO_ACCESS_DRAIN)
 		return;
 	counter = kymo_counter_read(reader->session.counter);
-	if (reader->tick_ns && now - reader->tick_ns > STALL_NS)
+	if (reader->tick_ns && now - reader->tick_ns > KYMO_TICK_STALL_NS)
 		kymo_run_define_stall(&reader->writer, reader->tick_counter, counter);
 	reader->tick_ns = now;
 	reader->tick_counter = counter;
@@ -363,6 +361,10 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 		if (!err)
 			kymo_run_define_session(&reader->writer, run, run_bytes);
 	}
+	/* Nobody advanced the tick since the earlier reader was killed, at some time after this. */
+	if (!err && has_past)
+		kymo_run_define_stall(&reader->writer, reader->past.last_counter,
+				      kymo_counter_read(reader->session.counter));
 out:
 	if (session)
 		kymo__session__free_unpacked(session, NULL);

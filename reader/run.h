@@ -30,6 +30,7 @@ struct kymo_past {
 	struct kymo_past_ring *rings;
 	uint32_t ring_count;
 	uint64_t run_position;
+	uint64_t last_counter; /* of its last Clock: the reader lived then; 0: there is none */
 	uint64_t end; /* of the last frame that was read */
 	uint64_t frames;
 };
@@ -68,13 +69,17 @@ void kymo_reader_close(struct kymo_reader *reader);
 /* The serialized Session message of file `run`, from malloc, or NULL. */
 uint8_t *kymo_reader_read_run(const struct kymo_reader *reader, uint32_t *bytes);
 
-/* Learn what the trace @fd holds, up to its end or to the first damage. */
+/* Learn what the trace @fd holds, up to its end or, if asked, to the first damage. */
 KYMO_MUST_CHECK int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage,
 				   struct kymo_error *error);
 void kymo_past_free(struct kymo_past *past);
 
-/* Copy the intact frames of trace @fd, but for index and trailer, to @writer. */
-KYMO_MUST_CHECK int kymo_past_copy(int fd, struct kymo_trace_writer *writer);
+/*
+ * The same of all its intact frames, and copy those but index and trailer to @writer; if they
+ * do not fit there, it is full afterwards.
+ */
+KYMO_MUST_CHECK int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *writer,
+				   struct kymo_watch *watch, struct kymo_error *error);
 
 /* Delete folder @name in @parent_fd and the files in it. */
 bool kymo_folder_remove(int parent_fd, const char *name);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "format/atomics.h"
-#include "reader/frame_scan.h"
+#include "format/counter.h"
 #include "reader/image.h"
 #include "reader/liveness.h"
 
@@ -22,16 +22,13 @@ static int begin(struct kymo_trace_writer *writer, const char *output, int past_
 		 struct kymo_trace_options *options, struct kymo_error *error)
 {
 	struct kymo_trace_header header;
-	struct kymo_frame_scan scan;
 	char temporary[PATH_MAX];
-	int err;
 
 	if (!access(output, F_OK))
 		return kymo_fail(error, -EEXIST, "%s exists", output);
 	if (past_fd >= 0) {
-		err = kymo_frame_scan_begin(&scan, past_fd, &header, error);
-		if (err)
-			return err;
+		if (pread(past_fd, &header, sizeof header, 0) != (ssize_t)sizeof header)
+			return kymo_fail(error, -EBADMSG, "not a trace: its header is cut");
 		options->created_unix_ns = header.created_unix_ns;
 		memcpy(options->session_id, header.session_id, sizeof options->session_id);
 	}
@@ -60,7 +57,8 @@ static int finish(struct kymo_trace_writer *writer, const char *output, struct k
 	return err;
 }
 
-int kymo_salvage_trace(const char *trace, const char *output, struct kymo_error *error)
+int kymo_salvage_trace(const char *trace, const char *output, struct kymo_watch *watch,
+		       struct kymo_error *error)
 {
 	struct kymo_trace_writer *writer = malloc(sizeof *writer);
 	struct kymo_trace_options options = {0};
@@ -76,14 +74,12 @@ int kymo_salvage_trace(const char *trace, const char *output, struct kymo_error 
 		err = begin(writer, output, fd, &options, error);
 	if (err)
 		goto out;
-	err = kymo_past_read(&past, fd, false, error);
+	err = kymo_past_copy(&past, fd, writer, watch, error);
 	if (err) {
 		kymo_trace_writer_abandon(writer, true);
 		goto out;
 	}
-	/* A failure leaves the writer full, which finish() reports. */
-	if (!kymo_past_copy(fd, writer))
-		writer->run_position = past.run_position;
+	writer->run_position = past.run_position;
 	err = finish(writer, output, error);
 out:
 	if (fd >= 0)
@@ -120,7 +116,7 @@ static bool take_session(struct kymo_reader *reader)
 }
 
 static int salvage(struct kymo_reader *reader, const char *session_dir, const char *output,
-		   const Kymo__Config *config, struct kymo_error *error)
+		   const Kymo__Config *config, struct kymo_watch *watch, struct kymo_error *error)
 {
 	struct kymo_trace_options options = {0};
 	char incomplete[PATH_MAX];
@@ -135,20 +131,21 @@ static int salvage(struct kymo_reader *reader, const char *session_dir, const ch
 	if (err)
 		goto out;
 	if (fd >= 0) {
-		err = kymo_past_read(&reader->past, fd, false, error);
+		err = kymo_past_copy(&reader->past, fd, &reader->writer, watch, error);
 		if (err) {
 			kymo_trace_writer_abandon(&reader->writer, true);
 			goto out;
 		}
-		/* A failure leaves the writer full, which finish() reports. */
-		if (!kymo_past_copy(fd, &reader->writer))
-			reader->writer.run_position = reader->past.run_position;
+		reader->writer.run_position = reader->past.run_position;
 		reader->images_seen = reader->past.process_count;
 	} else {
 		run = kymo_reader_read_run(reader, &run_bytes);
 		if (run)
 			kymo_run_define_session(&reader->writer, run, run_bytes);
 	}
+	/* Nobody advanced the tick since the reader was killed, at some time after this. */
+	kymo_run_define_stall(&reader->writer, reader->past.last_counter,
+			      kymo_counter_read(reader->session.counter));
 	kymo_run_define_clock(&reader->writer, reader->session.counter);
 	is_over = take_session(reader);
 	err = finish(&reader->writer, output, error);
@@ -164,7 +161,8 @@ out:
 	return err;
 }
 
-int kymo_salvage(const char *session_dir, const char *output, struct kymo_error *error)
+int kymo_salvage(const char *session_dir, const char *output, struct kymo_watch *watch,
+		 struct kymo_error *error)
 {
 	struct kymo_reader *reader = malloc(sizeof *reader);
 	Kymo__Config *config = NULL;
@@ -184,7 +182,8 @@ int kymo_salvage(const char *session_dir, const char *output, struct kymo_error 
 	else if (!config)
 		err = kymo_fail(error, -EBADMSG, "session: the configuration is damaged");
 	else
-		err = salvage(reader, session_dir, output ? output : config->output, config, error);
+		err = salvage(reader, session_dir, output ? output : config->output, config, watch,
+			      error);
 	if (config)
 		kymo__config__free_unpacked(config, NULL);
 	kymo_reader_close(reader);

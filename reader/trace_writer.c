@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "reader/frame_scan.h"
+#include "format/frame_scan.h"
 
 /* Kept free behind the last frame for last words; the index's size comes on top. */
 #define RESERVE_BYTES (64U << 10)

@@ -10,16 +10,16 @@
 struct kymo_clock_line {
 	bool is_calibrated; /* false: one tick is taken for one nanosecond */
 	int64_t start_ns;   /* monotonic time at which the run began */
-	Kymo__Clock *const *samples; /* by counter */
+	const struct kymo_clock_sample *samples; /* by counter */
 	size_t count;
 	size_t last; /* segment of the last question: the next is likely the same */
-	const Kymo__ClockStall *const *stalls; /* by end */
+	const struct kymo_clock_stall *stalls; /* by end */
 	size_t stall_count;
 	bool has_tick; /* producers looked at the reader's tick before each record */
 };
 
 /* @definitions must outlive @clock. */
-void kymo_clock_init(struct kymo_clock_line *clock, const struct kymo_definitions *definitions);
+void kymo_clock_init(struct kymo_clock_line *clock, struct kymo_definitions *definitions);
 
 /* Nanoseconds since the run began, by the straight line between the two nearest samples. */
 int64_t kymo_clock_ns(struct kymo_clock_line *clock, uint64_t counter);

@@ -194,6 +194,26 @@ static int define_for_process(struct stream *stream, Kymo__Definition **owned, u
 	}
 }
 
+static int add_clock(struct kymo_definitions *definitions, const Kymo__Clock *message)
+{
+	if (kymo_grow(&definitions->clocks, &definitions->clock_capacity,
+		      definitions->clock_count + 1, sizeof *definitions->clocks))
+		return -ENOMEM;
+	definitions->clocks[definitions->clock_count++] = (struct kymo_clock_sample){
+		message->counter, message->monotonic_ns, message->unix_ns};
+	return 0;
+}
+
+static int add_stall(struct kymo_definitions *definitions, const Kymo__ClockStall *message)
+{
+	if (kymo_grow(&definitions->stalls, &definitions->stall_capacity,
+		      definitions->stall_count + 1, sizeof *definitions->stalls))
+		return -ENOMEM;
+	definitions->stalls[definitions->stall_count++] = (struct kymo_clock_stall){
+		.from_counter = message->from_counter, .to_counter = message->to_counter};
+	return 0;
+}
+
 static int define_for_run(struct kymo_definitions *definitions, Kymo__Definition **owned)
 {
 	const Kymo__Definition *message = *owned;
@@ -206,17 +226,9 @@ static int define_for_run(struct kymo_definitions *definitions, Kymo__Definition
 		definitions->ending = message->ending;
 		break;
 	case KYMO__DEFINITION__KIND_CLOCK:
-		if (kymo_grow(&definitions->clocks, &definitions->clock_capacity,
-			      definitions->clock_count + 1, sizeof(Kymo__Clock *)))
-			return -ENOMEM;
-		definitions->clocks[definitions->clock_count++] = message->clock;
-		break;
+		return add_clock(definitions, message->clock);
 	case KYMO__DEFINITION__KIND_CLOCK_STALL:
-		if (kymo_grow(&definitions->stalls, &definitions->stall_capacity,
-			      definitions->stall_count + 1, sizeof(Kymo__ClockStall *)))
-			return -ENOMEM;
-		definitions->stalls[definitions->stall_count++] = message->clock_stall;
-		break;
+		return add_stall(definitions, message->clock_stall);
 	default:
 		break;
 	}
@@ -360,15 +372,14 @@ static int load_streams(struct kymo_definitions *definitions, struct kymo_trace 
 
 static int compare_clocks(const void *left, const void *right)
 {
-	const Kymo__Clock *a = *(Kymo__Clock *const *)left, *b = *(Kymo__Clock *const *)right;
+	const struct kymo_clock_sample *a = left, *b = right;
 
 	return a->counter < b->counter ? -1 : a->counter > b->counter;
 }
 
 static int compare_stalls(const void *left, const void *right)
 {
-	const Kymo__ClockStall *a = *(Kymo__ClockStall *const *)left;
-	const Kymo__ClockStall *b = *(Kymo__ClockStall *const *)right;
+	const struct kymo_clock_stall *a = left, *b = right;
 
 	return a->to_counter < b->to_counter ? -1 : a->to_counter > b->to_counter;
 }
@@ -399,81 +410,6 @@ static int apply_run(struct kymo_definitions *definitions)
 	return 0;
 }
 
-/* Is @earlier an image that an exec in the same process replaced, by @process or before it? */
-static bool is_image_before(const struct kymo_traced_process *earlier,
-			    const struct kymo_traced_process *process)
-{
-	const Kymo__Process *a = earlier->definition, *b = process->definition;
-
-	return a->pid == b->pid && a->start_ticks == b->start_ticks &&
-	       a->pid_namespace == b->pid_namespace;
-}
-
-/* Of the processes that began before @process and that @is_wanted, the one that began last. */
-static struct kymo_traced_process *
-find_latest(const struct kymo_definitions *definitions, const struct kymo_traced_process *process,
-	    bool (*is_wanted)(const struct kymo_traced_process *earlier,
-			      const struct kymo_traced_process *process))
-{
-	struct kymo_traced_process *latest = NULL;
-
-	for (size_t i = 0; i < definitions->process_count; i++) {
-		struct kymo_traced_process *other = &definitions->processes[i];
-
-		if (other->definition && other != process &&
-		    other->definition->started_clock <= process->definition->started_clock &&
-		    is_wanted(other, process) &&
-		    (!latest ||
-		     other->definition->started_clock > latest->definition->started_clock))
-			latest = other;
-	}
-	return latest;
-}
-
-static bool is_parent(const struct kymo_traced_process *earlier,
-		      const struct kymo_traced_process *process)
-{
-	return earlier->pid == process->definition->parent_pid;
-}
-
-static bool is_forked_from(const struct kymo_traced_process *earlier,
-			   const struct kymo_traced_process *process)
-{
-	return !strcmp(earlier->folder, process->definition->forked_from);
-}
-
-static bool descends_from(const struct kymo_traced_process *process,
-			  const struct kymo_traced_process *ancestor)
-{
-	for (; process; process = process->parent)
-		if (process == ancestor)
-			return true;
-	return false;
-}
-
-static void link_process(const struct kymo_definitions *definitions,
-			 struct kymo_traced_process *process)
-{
-	struct kymo_traced_process *parent = NULL;
-
-	if (!process->definition)
-		return;
-	if (process->definition->forked_from[0]) {
-		process->origin = KYMO_ORIGIN_FORK;
-		parent = find_latest(definitions, process, is_forked_from);
-	} else if ((parent = find_latest(definitions, process, is_image_before))) {
-		process->origin = KYMO_ORIGIN_EXEC;
-	} else if ((parent = find_latest(definitions, process, is_parent))) {
-		process->origin = KYMO_ORIGIN_SPAWN;
-	}
-	/* A circle, which no true trace has, would never let a walk end. */
-	if (descends_from(parent, process))
-		parent = NULL;
-	process->parent = parent;
-	if (process->origin == KYMO_ORIGIN_FORK)
-		process->forked_from = parent;
-}
-
 int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trace *trace,
 			  struct kymo_error *error)
 {
@@ -498,10 +434,10 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 		return result;
 	}
 	if (definitions->clock_count)
-		qsort(definitions->clocks, definitions->clock_count, sizeof(Kymo__Clock *),
+		qsort(definitions->clocks, definitions->clock_count, sizeof *definitions->clocks,
 		      compare_clocks);
 	if (definitions->stall_count)
-		qsort(definitions->stalls, definitions->stall_count, sizeof(Kymo__ClockStall *),
+		qsort(definitions->stalls, definitions->stall_count, sizeof *definitions->stalls,
 		      compare_stalls);
 	for (size_t i = 0; i < definitions->process_count; i++) {
 		struct kymo_traced_process *process = &definitions->processes[i];
@@ -510,7 +446,10 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 		table_sort(&process->contents);
 		table_sort(&process->names);
 		table_sort(&process->texts);
-		link_process(definitions, process);
+	}
+	if (kymo_processes_link(definitions)) {
+		kymo_definitions_release(definitions);
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	}
 	return 0;
 }

@@ -73,16 +73,28 @@ struct kymo_traced_process {
 	size_t thread_count, thread_capacity;
 };
 
+struct kymo_clock_sample {
+	uint64_t counter;
+	uint64_t monotonic_ns;
+	uint64_t unix_ns;
+};
+
+/* Time without a tick. */
+struct kymo_clock_stall {
+	uint64_t from_counter, to_counter;
+	int64_t reach_ns; /* for clock.c: how late an event in it, or in those that follow, may be */
+};
+
 struct kymo_definitions {
 	const Kymo__Session *session; /* NULL: lost */
 	const Kymo__Ending *ending;   /* NULL: the writer was killed */
 	struct kymo_traced_process *processes; /* by number */
 	size_t process_count, process_capacity;
-	Kymo__Clock **clocks; /* by counter */
+	struct kymo_clock_sample *clocks; /* by counter */
 	size_t clock_count, clock_capacity;
-	Kymo__ClockStall **stalls; /* in the order of their ends */
+	struct kymo_clock_stall *stalls; /* in the order of their ends */
 	size_t stall_count, stall_capacity;
-	/* every message of the run itself, in order; those kept of processes, too */
+	/* every message of the run itself but clocks, in order; those kept of processes, too */
 	Kymo__Definition **kept;
 	size_t kept_count, kept_capacity;
 	uint64_t messages;
@@ -94,6 +106,10 @@ KYMO_MUST_CHECK
 int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trace *trace,
 			  struct kymo_error *error);
 void kymo_definitions_release(struct kymo_definitions *definitions);
+
+/* Find out where each process came from; a part of loading them.  0 or -ENOMEM. */
+KYMO_MUST_CHECK
+int kymo_processes_link(struct kymo_definitions *definitions);
 
 struct kymo_traced_process *kymo_traced_find(const struct kymo_definitions *definitions,
 					     uint32_t number);

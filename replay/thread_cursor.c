@@ -3,6 +3,10 @@
 
 #include <errno.h>
 
+#include "replay/line_table.h"
+
+#define LINE_UNKNOWN ((uint64_t)KYMO_LINE_NONE)
+
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 		      const struct kymo_stream *stream)
 {
@@ -34,6 +38,10 @@ static const struct kymo_index_entry *entry_of(const struct kymo_cursor *cursor,
 
 void kymo_cursor_seek_chunk(struct kymo_cursor *cursor, size_t chunk)
 {
+	while (chunk && kymo_is_same_chunk(entry_of(cursor, chunk - 1), entry_of(cursor, chunk)))
+		chunk--;
+	if (!chunk)
+		return;
 	cursor->next_chunk = chunk;
 	cursor->expected = entry_of(cursor, chunk)->first_ordinal;
 }
@@ -115,7 +123,7 @@ static void set_code(struct kymo_cursor *cursor, uint64_t id)
 	if (id != cursor->code_id || !cursor->code)
 		cursor->code = kymo_traced_code(cursor->stream->process, id);
 	cursor->code_id = id;
-	cursor->line = cursor->code ? cursor->code->content->first_line : 0;
+	cursor->line = cursor->code ? cursor->code->content->first_line : LINE_UNKNOWN;
 	cursor->offset = 0;
 }
 
@@ -123,9 +131,11 @@ static void set_code(struct kymo_cursor *cursor, uint64_t id)
 static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 {
 	const struct kymo_frame_header *header = &cursor->frame.header;
-	int result;
+	int result = -EBADMSG;
 
-	do {
+	/* What is damaged is noted; the next may be an older copy, or the ordinals tell what is
+	 * missing. */
+	while (result == -EBADMSG) {
 		const struct kymo_index_entry *entry;
 
 		if (cursor->next_chunk == cursor->stream->chunk_count)
@@ -133,8 +143,12 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 		entry = entry_of(cursor, cursor->next_chunk++);
 		if (entry->last_ordinal > cursor->known)
 			cursor->known = entry->last_ordinal;
+		if (cursor->read && kymo_is_same_chunk(cursor->read, entry))
+			continue;
 		result = kymo_trace_read(&cursor->timeline->trace, entry, &cursor->frame, error);
-	} while (result == -EBADMSG); /* noted as damage; the ordinals tell how much it held */
+		if (!result)
+			cursor->read = entry;
+	}
 	if (result)
 		return result;
 
@@ -171,7 +185,7 @@ static void miss_end(struct kymo_cursor *cursor)
 	}
 	/* Any time up to the last that the run's clock was read. */
 	if (clock->count)
-		end_ns = kymo_clock_ns(clock, clock->samples[clock->count - 1]->counter);
+		end_ns = kymo_clock_ns(clock, clock->samples[clock->count - 1].counter);
 	cursor->chunk_end_ns = cursor->high_ns;
 	cursor->low_ns = end_ns > cursor->high_ns ? end_ns : cursor->high_ns;
 	cursor->high_ns = cursor->low_ns;
@@ -285,7 +299,10 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 		offset = cursor->code ? cursor->code->entry_offset : 0;
 		break;
 	case KYMO_LINE:
-		cursor->line = record->is_delta ? cursor->line + record->a : record->a;
+		if (!record->is_delta)
+			cursor->line = record->a;
+		else if (cursor->line != LINE_UNKNOWN)
+			cursor->line += record->a;
 		break;
 	case KYMO_INSTRUCTION:
 		cursor->offset = record->is_delta ? cursor->offset + record->a : record->a;
@@ -302,16 +319,15 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 		event->name = kymo_traced_name(cursor->stream->process, record->b);
 }
 
-static int note_damage(struct kymo_cursor *cursor, const char *what)
+static void note_damage(struct kymo_cursor *cursor, const char *what)
 {
-	return kymo_trace_note_damage(&cursor->timeline->trace,
-				      entry_of(cursor, cursor->next_chunk - 1)->file_offset,
-				      sizeof cursor->frame.header + cursor->frame.header.stored_bytes,
-				      what);
+	kymo_trace_note_damage(&cursor->timeline->trace,
+			       entry_of(cursor, cursor->next_chunk - 1)->file_offset,
+			       sizeof cursor->frame.header + cursor->frame.header.stored_bytes, what);
 }
 
-/* The next event of the open chunk: 1; 0: it has no more. */
-static int decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
+/* The next event of the open chunk; false: it has no more. */
+static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	const struct kymo_frame_header *header = &cursor->frame.header;
 	struct kymo_record record;
@@ -320,25 +336,25 @@ static int decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 		enum kymo_decode state;
 
 		if (take_branch(cursor, event))
-			return 1;
+			return true;
 		state = kymo_record_decode(cursor->frame.payload + cursor->at,
 					   header->raw_bytes - cursor->at, &record);
 		if (state == KYMO_DECODE_OK) {
 			cursor->at += record.bytes;
 			take_record(cursor, &record, event);
 			if (event->kind != KYMO_KIND_SPECIAL && count(cursor))
-				return 1;
+				return true;
 		} else if (state == KYMO_DECODE_END && !cursor->has_taken_open_branches) {
 			cursor->has_taken_open_branches = true;
 			cursor->branches = header->branches;
 		} else {
 			cursor->in_chunk = false;
 			if (state != KYMO_DECODE_END)
-				return note_damage(cursor, "a record that no recorder writes");
-			if (header->last_ordinal && header->last_ordinal + 1 != cursor->expected &&
-			    header->last_ordinal + 1 >= header->first_ordinal)
-				return note_damage(cursor, "its ordinals do not fit its records");
-			return 0;
+				note_damage(cursor, "a record that no recorder writes");
+			else if (header->last_ordinal && header->last_ordinal + 1 != cursor->expected &&
+				 header->last_ordinal + 1 >= header->first_ordinal)
+				note_damage(cursor, "its ordinals do not fit its records");
+			return false;
 		}
 	}
 }
@@ -347,15 +363,9 @@ int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 		     struct kymo_error *error)
 {
 	for (;;) {
-		int result = 0;
+		int result;
 
-		if (take_gap(cursor, event))
-			return 1;
-		if (cursor->in_chunk)
-			result = decode_chunk(cursor, event);
-		if (result < 0)
-			return kymo_fail(error, result, "out of memory");
-		if (result)
+		if (take_gap(cursor, event) || (cursor->in_chunk && decode_chunk(cursor, event)))
 			return 1;
 		result = open_chunk(cursor, error);
 		if (result < 0)

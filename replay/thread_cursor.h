@@ -17,6 +17,7 @@ struct kymo_cursor {
 	uint64_t expected; /* ordinal of the next event */
 	uint64_t known;	   /* highest ordinal that any chunk's index entry names */
 	uint64_t skip;	   /* events of this chunk that an earlier one had */
+	const struct kymo_index_entry *read; /* the last chunk that could be read */
 	struct kymo_gap gaps[2];
 	int64_t chunk_end_ns; /* when the chunk before was closed */
 	/* the chunk that is being decoded */

@@ -76,13 +76,13 @@ static int compare_chunks(const void *left, const void *right)
 	order = order ? order : compare_u64(a->open_clock, b->open_clock);
 	order = order ? order : compare_u64(a->ring, b->ring);
 	order = order ? order : compare_u64(a->seq, b->seq);
-	/* Of one chunk, the sealed frame last, and of several the one that was taken last. */
-	order = order ? order : compare_u64(!(a->flags & KYMO_FRAME_PROVISIONAL),
-					    !(b->flags & KYMO_FRAME_PROVISIONAL));
-	return order ? order : compare_u64(a->file_offset, b->file_offset);
+	/* Of one chunk, the sealed frame first, and of several the one that was taken last. */
+	order = order ? order : compare_u64(!!(a->flags & KYMO_FRAME_PROVISIONAL),
+					    !!(b->flags & KYMO_FRAME_PROVISIONAL));
+	return order ? order : compare_u64(b->file_offset, a->file_offset);
 }
 
-static bool is_same_chunk(const struct kymo_index_entry *a, const struct kymo_index_entry *b)
+bool kymo_is_same_chunk(const struct kymo_index_entry *a, const struct kymo_index_entry *b)
 {
 	return a->process == b->process && a->ring == b->ring && a->seq == b->seq &&
 	       a->thread == b->thread;
@@ -91,19 +91,15 @@ static bool is_same_chunk(const struct kymo_index_entry *a, const struct kymo_in
 static int list_chunks(struct kymo_timeline *timeline)
 {
 	const struct kymo_trace *trace = &timeline->trace;
-	size_t all = 0, kept = 0;
 
 	timeline->chunks = calloc(trace->frame_count + 1, sizeof(struct kymo_index_entry *));
 	if (!timeline->chunks)
 		return -ENOMEM;
 	for (size_t i = 0; i < trace->frame_count; i++)
 		if (trace->frames[i].kind == KYMO_FRAME_CHUNK && trace->frames[i].process)
-			timeline->chunks[all++] = &trace->frames[i];
-	qsort(timeline->chunks, all, sizeof(struct kymo_index_entry *), compare_chunks);
-	for (size_t i = 0; i < all; i++)
-		if (i + 1 == all || !is_same_chunk(timeline->chunks[i], timeline->chunks[i + 1]))
-			timeline->chunks[kept++] = timeline->chunks[i];
-	timeline->chunk_count = kept;
+			timeline->chunks[timeline->chunk_count++] = &trace->frames[i];
+	qsort(timeline->chunks, timeline->chunk_count, sizeof(struct kymo_index_entry *),
+	      compare_chunks);
 	return 0;
 }
 

@@ -26,7 +26,7 @@ struct kymo_stream {
 	const struct kymo_traced_thread *thread; /* NULL: its definition is lost */
 	uint32_t number;			 /* of the thread in its process */
 	size_t first_chunk;			 /* in kymo_timeline.chunks */
-	size_t chunk_count;
+	size_t chunk_count;			 /* copies included */
 	int64_t start_ns;
 };
 
@@ -34,8 +34,9 @@ struct kymo_timeline {
 	struct kymo_trace trace;
 	struct kymo_definitions definitions;
 	struct kymo_clock_line clock;
-	const struct kymo_index_entry **chunks; /* by process, thread, ordinal; each chunk once */
-	size_t chunk_count;
+	/* by process, thread, ordinal; of the copies of a chunk, the best one first */
+	const struct kymo_index_entry **chunks;
+	size_t chunk_count;			 /* copies included */
 	struct kymo_stream *streams; /* by process, thread */
 	size_t stream_count, stream_capacity;
 };
@@ -64,6 +65,9 @@ KYMO_MUST_CHECK
 int kymo_timeline_open(struct kymo_timeline *timeline, const char *path, unsigned flags,
 		       struct kymo_error *error);
 void kymo_timeline_close(struct kymo_timeline *timeline);
+
+/* Frames that hold the same chunk: taken while it was open, at snapshots, and sealed. */
+bool kymo_is_same_chunk(const struct kymo_index_entry *a, const struct kymo_index_entry *b);
 
 /* "PY_START", "BRANCH", "MARK", "GAP", … */
 const char *kymo_event_kind_name(unsigned kind);

@@ -49,17 +49,18 @@ static int read_at(const struct kymo_trace *trace, uint64_t offset, void *out, s
 	return 0;
 }
 
-int kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t bytes,
-			   const char *what)
+void kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t bytes,
+			    const char *what)
 {
 	for (size_t i = 0; i < trace->damage_count; i++)
 		if (trace->damage[i].offset == offset)
-			return 0;
-	if (kymo_grow(&trace->damage, &trace->damage_capacity, trace->damage_count + 1,
-		      sizeof *trace->damage))
-		return -ENOMEM;
-	trace->damage[trace->damage_count++] = (struct kymo_damage){offset, bytes, what};
-	return 0;
+			return;
+	if (!trace->damage)
+		trace->damage = calloc(KYMO_DAMAGE_KEPT, sizeof *trace->damage);
+	if (trace->damage && trace->damage_count < KYMO_DAMAGE_KEPT)
+		trace->damage[trace->damage_count++] = (struct kymo_damage){offset, bytes, what};
+	else
+		trace->damage_more++;
 }
 
 /* Read the frame at @offset as it lies there.  Returns 0, NULL-safe @what says what is wrong. */
@@ -117,8 +118,15 @@ int kymo_trace_read(struct kymo_trace *trace, const struct kymo_index_entry *ent
 {
 	const struct kymo_frame_header *header = &frame->header;
 	const char *what = NULL;
+	uint64_t limit = entry + 1 < trace->frames + trace->frame_count ? entry[1].file_offset
+									 : trace->size;
 	int result = read_stored(trace, entry->file_offset, frame, &what);
 
+	kymo_watch_add(&trace->watch, sizeof *header + header->stored_bytes);
+	if (!result && limit - entry->file_offset < sizeof *header + header->stored_bytes) {
+		what = "the frame reaches into the next one";
+		result = -EBADMSG;
+	}
 	if (!result && (header->kind != entry->kind || header->process != entry->process ||
 			header->thread != entry->thread || header->seq != entry->seq ||
 			header->first_ordinal != entry->first_ordinal)) {
@@ -133,9 +141,8 @@ int kymo_trace_read(struct kymo_trace *trace, const struct kymo_index_entry *ent
 		return kymo_fail(error, result, "out of memory");
 	if (result != -EBADMSG && result != -ENODATA)
 		return kymo_fail(error, result, "cannot read the trace: %s", strerror(-result));
-	if (kymo_trace_note_damage(trace, entry->file_offset,
-				   sizeof *header + header->stored_bytes, what))
-		return kymo_fail(error, -ENOMEM, "out of memory");
+	kymo_trace_note_damage(trace, entry->file_offset, sizeof *header + header->stored_bytes,
+			       what);
 	return kymo_fail(error, -EBADMSG, "damaged frame at offset %" PRIu64 ": %s",
 			 entry->file_offset, what);
 }
@@ -169,93 +176,74 @@ static int add_frame(struct kymo_trace *trace, uint64_t offset,
 	return 0;
 }
 
-/* The next offset from @offset on where the bytes of a frame magic lie; the file's size if none. */
-static int find_magic(const struct kymo_trace *trace, uint64_t offset, uint64_t *found)
-{
-	const uint32_t magic = KYMO_FRAME_MAGIC;
-	uint8_t window[65536];
-
-	while (offset + sizeof magic <= trace->size) {
-		uint64_t left = trace->size - offset;
-		size_t bytes = left < sizeof window ? (size_t)left : sizeof window;
-		const uint8_t *hit;
-		int result = read_at(trace, offset, window, bytes);
-
-		if (result)
-			return result;
-		hit = memmem(window, bytes, &magic, sizeof magic);
-		if (hit) {
-			*found = offset + (uint64_t)(hit - window);
-			return 0;
-		}
-		offset += bytes - (sizeof magic - 1);
-	}
-	*found = trace->size;
-	return 0;
-}
-
+/* List the frames that are intact, whatever an index says. */
 static int scan(struct kymo_trace *trace, struct kymo_error *error)
 {
-	uint64_t offset = trace->header.header_bytes, damaged_from = 0;
-	const char *damaged_what = NULL, *what;
-	struct kymo_frame frame = {0};
-	int result = 0;
+	struct kymo_frame_scan *frames = malloc(sizeof *frames);
+	struct kymo_trace_header trace_header;
+	struct kymo_frame_header header;
+	int result, is_found;
 
+	if (!frames)
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	trace->frame_count = 0;
-	while (offset < trace->size) {
-		result = read_stored(trace, offset, &frame, &what);
-		if (result == -EBADMSG || result == -ENODATA) {
-			if (!damaged_what) {
-				damaged_from = offset;
-				damaged_what = what;
-			}
-			result = find_magic(trace, offset + 1, &offset);
-			if (result)
-				break;
-			continue;
-		}
-		if (result)
-			break;
-		if (damaged_what && (result = kymo_trace_note_damage(
-					     trace, damaged_from, offset - damaged_from, damaged_what)))
-			break;
-		damaged_what = NULL;
-		if (frame.header.kind <= KYMO_FRAME_META &&
-		    (result = add_frame(trace, offset, &frame.header)))
-			break;
-		offset += sizeof frame.header + frame.header.stored_bytes;
-	}
-	if (!result && damaged_what)
-		result = kymo_trace_note_damage(trace, damaged_from, trace->size - damaged_from,
-						damaged_what);
-	kymo_frame_release(&frame);
-	return result ? kymo_fail(error, result, "cannot read the trace: %s", strerror(-result)) : 0;
+	result = kymo_frame_scan_begin(frames, trace->fd, &trace_header, error);
+	do {
+		uint64_t from = frames->next;
+
+		is_found = !result && kymo_frame_scan_intact(frames, &header);
+		if (!result && frames->gap)
+			kymo_trace_note_damage(trace, from, frames->gap, frames->why);
+		kymo_watch_add(&trace->watch, frames->next - from);
+		if (is_found && header.kind <= KYMO_FRAME_META &&
+		    add_frame(trace, frames->offset, &header))
+			result = kymo_fail(error, -ENOMEM, "out of memory");
+	} while (is_found && !result);
+	kymo_frame_scan_end(frames);
+	free(frames);
+	return result;
+}
+
+/* Add the entries of the INDEX frame at *@offset to the list, and go to what follows it. */
+static bool load_index_piece(struct kymo_trace *trace, struct kymo_frame *frame, uint64_t *offset,
+			     uint64_t wanted)
+{
+	const char *what;
+	size_t count;
+
+	if (*offset >= trace->size || read_stored(trace, *offset, frame, &what) ||
+	    unpack(frame, &what))
+		return false;
+	count = frame->header.raw_bytes / sizeof *trace->frames;
+	if (frame->header.kind != KYMO_FRAME_INDEX || !count || count > wanted ||
+	    frame->header.raw_bytes % sizeof *trace->frames ||
+	    kymo_grow(&trace->frames, &trace->frame_capacity, trace->frame_count + count,
+		      sizeof *trace->frames))
+		return false;
+	memcpy(trace->frames + trace->frame_count, frame->payload, frame->header.raw_bytes);
+	trace->frame_count += count;
+	*offset += sizeof frame->header + frame->header.stored_bytes;
+	return true;
 }
 
 /* Take the list of frames from the index.  Returns false where it cannot be trusted. */
 static bool load_index(struct kymo_trace *trace, const struct kymo_trailer *trailer)
 {
+	uint64_t offset = trailer->index_offset, end = sizeof trace->header;
 	struct kymo_frame frame = {0};
-	const char *what;
-	bool is_good = false;
-	size_t count;
+	bool is_good = trailer->frames <= trace->size / sizeof frame.header;
 
-	if (trailer->index_offset < sizeof trace->header || trailer->index_offset >= trace->size ||
-	    read_stored(trace, trailer->index_offset, &frame, &what) || unpack(&frame, &what))
-		goto out;
-	count = frame.header.raw_bytes / sizeof *trace->frames;
-	if (frame.header.kind != KYMO_FRAME_INDEX || count != trailer->frames ||
-	    frame.header.raw_bytes % sizeof *trace->frames ||
-	    kymo_grow(&trace->frames, &trace->frame_capacity, count, sizeof *trace->frames))
-		goto out;
-	memcpy(trace->frames, frame.payload, frame.header.raw_bytes);
-	trace->frame_count = count;
-	is_good = true;
-	for (size_t i = 0; i < count; i++)
-		is_good &= trace->frames[i].kind == KYMO_FRAME_CHUNK ||
-			   trace->frames[i].kind == KYMO_FRAME_META;
-out:
+	while (is_good && trace->frame_count < trailer->frames)
+		is_good = load_index_piece(trace, &frame, &offset,
+					   trailer->frames - trace->frame_count);
 	kymo_frame_release(&frame);
+	for (size_t i = 0; is_good && i < trace->frame_count; i++) {
+		const struct kymo_index_entry *entry = &trace->frames[i];
+
+		is_good = (entry->kind == KYMO_FRAME_CHUNK || entry->kind == KYMO_FRAME_META) &&
+			  entry->file_offset >= end && entry->file_offset < trace->size;
+		end = entry->file_offset + sizeof frame.header;
+	}
 	return is_good;
 }
 
@@ -319,8 +307,12 @@ int kymo_trace_open(struct kymo_trace *trace, const char *path, unsigned flags,
 	if (result)
 		goto out;
 	trace->is_complete = read_trailer(trace, &trailer);
-	if (flags & KYMO_TRACE_SCAN || !trace->is_complete || !load_index(trace, &trailer))
+	if (!(flags & KYMO_TRACE_SCAN) && trace->is_complete && load_index(trace, &trailer)) {
+		kymo_store_relaxed_u64(&trace->watch.total, trace->size);
+	} else {
+		kymo_store_relaxed_u64(&trace->watch.total, 2 * trace->size);
 		result = scan(trace, error);
+	}
 out:
 	if (result)
 		kymo_trace_close(trace);

@@ -13,8 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "format/error.h"
-#include "format/trace_file.h"
+#include "format/frame_scan.h"
+
+#define KYMO_DAMAGE_KEPT 256
 
 struct kymo_damage {
 	uint64_t offset;
@@ -29,10 +30,11 @@ struct kymo_trace {
 	struct kymo_index_entry *frames; /* CHUNK and META, in file order */
 	size_t frame_count;
 	size_t frame_capacity;
-	struct kymo_damage *damage;
+	struct kymo_damage *damage; /* the first KYMO_DAMAGE_KEPT places */
 	size_t damage_count;
-	size_t damage_capacity;
+	uint64_t damage_more; /* places that were found beyond these */
 	bool is_complete; /* has its trailer: the writer closed it */
+	struct kymo_watch watch;
 };
 
 /* One frame in memory; zero it before the first read, its buffers are used again. */
@@ -60,8 +62,8 @@ int kymo_trace_open(struct kymo_trace *trace, const char *path, unsigned flags,
 void kymo_trace_close(struct kymo_trace *trace);
 
 /*
- * Read, check and decompress the frame that @entry names.  -EBADMSG: the frame is damaged
- * or is not the one that the index says; the trace remembers that as damage.
+ * Read, check and decompress the frame that @entry, one of trace->frames, names.  -EBADMSG: it is
+ * damaged or is not the one that the index says; the trace remembers that as damage.
  */
 KYMO_MUST_CHECK
 int kymo_trace_read(struct kymo_trace *trace, const struct kymo_index_entry *entry,
@@ -69,8 +71,8 @@ int kymo_trace_read(struct kymo_trace *trace, const struct kymo_index_entry *ent
 void kymo_frame_release(struct kymo_frame *frame);
 
 /* Remember that [@offset, @offset + @bytes) is damaged; @what is a literal. */
-int kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t bytes,
-			   const char *what);
+void kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t bytes,
+			    const char *what);
 
 /* Grow *@items of @size bytes each to hold @wanted of them.  Returns 0 or -ENOMEM. */
 KYMO_MUST_CHECK
