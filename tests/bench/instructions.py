@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instructions, counted by callgrind: what noise does not touch.
 
-Every figure is a difference of two runs of different length, so that what happens once falls out. Ticks come more often
-than they would: a millisecond holds fewer events here.
+Every figure is a difference of two runs of different length, so that what happens once falls out. The clock is read
+at chunks only, unless said otherwise: ticks come by the millisecond, which holds far fewer events here.
 """
 from measure import (BRANCHES, BUILD, PROFILES, Profile, adopt_orphans, progress, record, result, rounds_of, run,
                      runner, scratch, table)
@@ -29,10 +29,10 @@ def counted(out):
     return next(int(line.split()[1]) for line in out.open() if line.startswith("totals:"))
 
 
-def instructions_of(folder, tool, name, rounds, recorded=None):
+def instructions_of(folder, tool, name, rounds, recorded=None, clock="none"):
     """Instructions of a program alone, under @tool, or recorded with the events @recorded."""
     command, out = callgrind(folder, [*runner(tool, name, rounds), "instrument"], "--instr-atstart=no")
-    run(record(folder / "trace.kymo", recorded, command) if recorded else command)
+    run(record(folder / "trace.kymo", recorded, command, f"--clock={clock}") if recorded else command)
     return counted(out)
 
 
@@ -58,22 +58,23 @@ def appends(folder):
 
 def callbacks(folder):
     rows = []
-    for function, wanted in MICRO:
-        progress(f"instructions {function} {wanted}")
+    for function, wanted, clock in [(*each, "none") for each in MICRO] + [("calls", "calls", "sampled")]:
+        progress(f"instructions {function} {wanted} {clock}")
         profile = PROFILES.get(wanted) or Profile(wanted, tuple(wanted.split(",")))
         name = f"micro.{function}"
         steps = []
         for rounds in ROUNDS, 2 * ROUNDS:
             nothing = instructions_of(folder, profile.tool("nothing"), name, rounds)
-            recorded = instructions_of(folder, "plain", name, rounds, wanted)
+            recorded = instructions_of(folder, "plain", name, rounds, wanted, clock)
             steps.append((events_of(profile, name, rounds), recorded - nothing))
         events = steps[1][0] - steps[0][0]
-        rows.append({"loop": function, "events": wanted, "events_a_round": events / ROUNDS,
+        rows.append({"loop": function, "events": wanted, "clock": clock, "events_a_round": events / ROUNDS,
                      "over_nothing": (steps[1][1] - steps[0][1]) / events})
     progress("")
     table("instructions of one callback, over nothing",
-          ["loop", "events a round", "recorded − nothing, an event", "events"],
-          [[row["loop"], f"{row['events_a_round']:.1f}", f"{row['over_nothing']:.1f}", row["events"]] for row in rows])
+          ["loop", "events a round", "recorded − nothing, an event", "clock", "events"],
+          [[row["loop"], f"{row['events_a_round']:.1f}", f"{row['over_nothing']:.1f}", row["clock"], row["events"]]
+           for row in rows])
     return rows
 
 

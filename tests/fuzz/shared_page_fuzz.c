@@ -3,7 +3,7 @@
  * Hostile shared memory: a producer that may have written anything anywhere.
  *
  * The input is patches upon the files of a sound session: { area, offset, length, bytes },
- * each as areas[] says.  Then the reader attaches and takes: the ring alone, or, if the first byte is odd,
+ * where areas[] says.  Then the reader attaches and takes: the ring alone or, if the first byte is odd,
  * the whole session as `kymo salvage` does.
  */
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static struct {
 	struct file ring, meta, session;
 } files;
 
-/* Where patches go; of the last ones the offset is where the file ends. */
+/* Where patches go; of the last ones the offset says where the file ends, in units of 64 bytes. */
 static const struct {
 	struct file *file;
 	size_t start, bytes;
@@ -51,8 +51,8 @@ static const struct {
 	{&files.meta, 0, sizeof(struct kymo_meta_page), false},
 	{&files.meta, KYMO_PAGE_BYTES, 1024, false},
 	{&files.session, 0, sizeof(struct kymo_session_page), false},
-	{&files.ring, 0, FILE_BYTES, true},
-	{&files.meta, 0, FILE_BYTES, true},
+	{&files.ring, 0, 65536, true},
+	{&files.meta, 0, 65536, true},
 };
 #define AREAS (sizeof areas / sizeof *areas)
 
@@ -147,7 +147,7 @@ static void apply(const uint8_t *patch, size_t length)
 	size_t offset = (patch[1] | (size_t)patch[2] << 8) % areas[area].bytes;
 
 	if (areas[area].cuts) {
-		file->size = offset;
+		file->size = 64 * offset;
 		return;
 	}
 	if (length > areas[area].bytes - offset)
@@ -183,6 +183,13 @@ static void check_chunk(const struct kymo_chunk *chunk)
 		at += record.bytes;
 }
 
+static bool fill(int fd, const struct file *file)
+{
+	size_t bytes = file->size < FILE_BYTES ? file->size : FILE_BYTES;
+
+	return pwrite(fd, file->bytes, bytes, 0) == (ssize_t)bytes && !ftruncate(fd, (off_t)file->size);
+}
+
 static void take_ring(void)
 {
 	static uint8_t payload[KYMO_MAX_SLOT_BYTES];
@@ -194,10 +201,12 @@ static void take_ring(void)
 	uint64_t seq = 0;
 	uint32_t count;
 
-	if (file < 0 || pwrite(file, files.ring.bytes, files.ring.size, 0) != (ssize_t)files.ring.size)
+	if (file < 0 || !fill(file, &files.ring))
 		abort();
 	if (kymo_ring_view_open_fd(&ring, file, 1, KYMO_ACCESS_DRAIN, &error))
 		return;
+	if (ring.slot_bytes > KYMO_MAX_SLOT_BYTES || ring.max_slots > KYMO_MAX_SLOTS)
+		abort();
 	count = kymo_ring_view_list(&ring, 0, seqs);
 	if (count > ring.max_slots)
 		abort();
@@ -227,13 +236,14 @@ static void write_file(const char *path, const struct file *file)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-	if (fd < 0 || write(fd, file->bytes, file->size) != (ssize_t)file->size)
+	if (fd < 0 || !fill(fd, file))
 		abort();
 	close(fd);
 }
 
 static void salvage(void)
 {
+	struct kymo_watch watch;
 	static const struct file empty;
 	struct kymo_error error;
 
@@ -243,7 +253,7 @@ static void salvage(void)
 	write_file(in(session, "run"), &empty);
 	write_file(in(folder, "meta"), &files.meta);
 	write_file(in(folder, "ring-1"), &files.ring);
-	(void)!kymo_salvage(session, output, &error);
+	(void)!kymo_salvage(session, output, &watch, &error);
 	unlink(output);
 }
 

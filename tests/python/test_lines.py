@@ -9,7 +9,7 @@ from pathlib import Path
 from conftest import KYMO, TIMEOUT, environment
 from trace_builder import SHORT_INSTRUCTION, TraceBuilder, encode_record
 
-MODULES = 400
+MODULES = 250
 ODD = """
 def f(a,
       b = (lambda: 1)):

@@ -78,6 +78,12 @@ def test_the_standard_library(program, option, compare):
     compare(f"library/{program}.py", option, SETS[option], f"programs/library/*,{LIBRARY[program]}")
 
 
+@pytest.mark.parametrize("option", SETS)
+def test_greenlets(option, compare):
+    pytest.importorskip("greenlet")
+    compare("greenlets.py", option, SETS[option], "programs/greenlets.py")
+
+
 @pytest.mark.parametrize("event", ALONE)
 def test_single_events(event, compare):
     compare("everything.py", event, [event])

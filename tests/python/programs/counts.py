@@ -30,7 +30,7 @@ def work(thing, argument):
         try:
             fail(argument)
         except Failure as error:
-            str(error)
+            error.args
         cycle = [argument]
         cycle.append(cycle)
         [x for x in (thing, argument)]
@@ -47,13 +47,15 @@ codes = [function.__code__ for function in (work, fail, generate, Thing.method)]
 objects = [thing, argument, argument[0], Thing, Failure, ValueError, work, fail, generate, Thing.method, *codes,
            len, "".join, sum, list.append, work.__globals__, sys.modules["__main__"]]
 freed = []
+get_count = gc.get_count
 work(thing, argument)
 for turn in range(3):
     gc.collect()
     before = counts(objects), len(gc.get_objects()), sys.getallocatedblocks()
     collections = [generation["collections"] for generation in gc.get_stats()]
     work(thing, argument)
-    print("count", gc.get_count(), [s["collections"] - c for s, c in zip(gc.get_stats(), collections)])
+    count = get_count()
+    print("count", count, [s["collections"] - c for s, c in zip(gc.get_stats(), collections)])
     print("collected", gc.collect())
     after = counts(objects), len(gc.get_objects()), sys.getallocatedblocks()
     print("references", before[0], after[0])

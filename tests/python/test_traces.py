@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large traces, damaged ones and salvaged ones, through the verbs that read them."""
+import os
+import pty
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+from conftest import KYMO, TIMEOUT, environment
+from kymo_model import Trace
+
+LOOP = """
+def f(n):
+    for i in range(n):
+        x = i
+        y = x
+f(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def long_trace(kymo, tmp_path_factory):
+    """long_trace(1000): the trace of a program with 3000 events and a few more."""
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "loop.py").write_text(LOOP)
+
+    def make(rounds):
+        trace = folder / f"{rounds}.kymo"
+        if not trace.exists():
+            kymo("record", "-q", "-o", trace, "--events=LINE", "--include=loop.py", folder / "loop.py", rounds)
+        return trace
+    return make
+
+
+@pytest.mark.parametrize("verb", [["info"], ["stats"], ["verify"], ["tail"], ["events", "--kind=GAP"]])
+def test_memory_does_not_follow_the_length_of_a_trace(verb, long_trace):
+    def peak(trace):
+        process = subprocess.Popen([KYMO, *verb, trace], env=environment(), stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+        assert status == 0
+        return usage.ru_maxrss
+    assert peak(long_trace(2_000_000)) < peak(long_trace(100_000)) + 512
+
+
+def run_on_a_terminal(command, pause):
+    """Run @command with stderr on a terminal, stopped for @pause seconds soon after its start; what it wrote there."""
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=end)
+    os.close(end)
+    if pause:
+        time.sleep(0.02)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(pause)
+        process.send_signal(signal.SIGCONT)
+    text = b""
+    try:
+        while part := os.read(terminal, 4096):
+            text += part
+    except OSError:  # how Linux says that the other end was closed
+        pass
+    os.close(terminal)
+    assert process.wait(TIMEOUT) == 0
+    return text.decode()
+
+
+@pytest.mark.parametrize("verb", ["verify", "info", "stats", "salvage"])
+def test_long_work_shows_its_progress_on_a_terminal(verb, long_trace, tmp_path):
+    output = ["-o", tmp_path / "new.kymo"] if verb == "salvage" else []
+    command = [KYMO, verb, *output, long_trace(2_000_000)]
+    if verb == "salvage":  # which is too fast to be caught at it
+        assert run_on_a_terminal(command, 0) == ""
+        return
+    shown = run_on_a_terminal(command, 1.2)
+    assert shown.startswith(f"\rkymo {verb}: ") and " %" in shown and shown.endswith("\r\033[K")
+    done = subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=TIMEOUT)
+    assert done.stderr == b""
+
+
+WAITS = """
+import os, sys
+def before(): pass
+def after(): pass
+before()
+print(os.environ["KYMO_SESSION"], flush=True)
+sys.stdin.read()
+after()
+"""
+
+
+@pytest.fixture
+def killed_reader(tmp_path):
+    """killed_reader(): record WAITS, kill its reader, let it go on; returns the session and what was said."""
+    (tmp_path / "waits.py").write_text(WAITS)
+    command = [KYMO, "record", "-o", tmp_path / "t.kymo", "--policy=drop", tmp_path / "waits.py"]
+    recording = subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+    session = recording.stdout.readline().strip()
+    with open(f"{session}/session", "rb") as page:  # reader_pid of struct kymo_session_page
+        reader = struct.unpack_from("<I", page.read(80), 76)[0]
+    os.kill(reader, signal.SIGKILL)
+    _, said = recording.communicate("", timeout=TIMEOUT)
+    return session, said
+
+
+def test_what_a_killed_reader_left_is_salvaged(killed_reader, kymo, events, tmp_path):
+    session, said = killed_reader
+    assert said == f"kymo: the reader was killed; kymo salvage {session} makes a trace of what it left\n"
+    kymo("salvage", tmp_path / "t.kymo.incomplete")
+    seen = events(tmp_path / "t.kymo")
+    assert {"before", "after"} <= {event.get("function") for event in seen}
+    assert not any(event["event"] == "GAP" for event in seen)
+    kymo("verify", tmp_path / "t.kymo")
+    assert not os.path.exists(session)
+
+
+def test_the_time_without_a_reader_is_told(killed_reader, kymo, tmp_path):
+    kymo("salvage", killed_reader[0])
+    trace = Trace(tmp_path / "t.kymo")
+    clocks, stalls = ([message["counter"] for message in trace.of_run("clock")], [*trace.of_run("clock_stall")])
+    assert (stalls[-1]["from_counter"], len(clocks)) == (clocks[-2], len(clocks))
+    assert clocks[-2] < stalls[-1]["to_counter"] <= clocks[-1]
+
+
+def test_a_salvaged_trace_is_the_trace(long_trace, kymo, tmp_path):
+    whole = long_trace(100_000)
+    data = whole.read_bytes()
+    cut = tmp_path / "cut.kymo.incomplete"
+    cut.write_bytes(data[:len(data) * 2 // 3])
+    done = kymo("verify", cut, check=False)
+    assert done.returncode == 1 and "the trace has no end" in done.stderr
+    kymo("salvage", cut)
+    kymo("verify", tmp_path / "cut.kymo")
+    salvaged, original = (kymo("events", "--jsonl", trace).stdout.splitlines() for trace in (tmp_path / "cut.kymo", whole))
+    assert len(salvaged) > len(original) // 3
+    assert [line.split('"event"')[1] for line in salvaged] == [
+        line.split('"event"')[1] for line in original[:len(salvaged)]]
