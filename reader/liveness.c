@@ -24,6 +24,7 @@ struct exit_info {
 
 struct proc_stat {
 	char state;
+	pid_t parent;
 	uint64_t start_ticks;
 	int exit_code;
 };
@@ -65,6 +66,7 @@ static bool read_stat(pid_t pid, struct proc_stat *result)
 	if (!ticks)
 		return false;
 	result->state = *at;
+	result->parent = (pid_t)strtol(at + 1, NULL, 10);
 	result->start_ticks = strtoull(ticks, NULL, 10);
 	result->exit_code = code ? (int)strtol(code, NULL, 10) : 0;
 	return true;
@@ -75,6 +77,13 @@ uint64_t kymo_life_start_ticks(pid_t pid)
 	struct proc_stat now;
 
 	return read_stat(pid, &now) ? now.start_ticks : 0;
+}
+
+pid_t kymo_life_parent(pid_t pid)
+{
+	struct proc_stat now;
+
+	return read_stat(pid, &now) ? now.parent : 0;
 }
 
 static bool is_over_by_proc(const struct kymo_life *life)

@@ -22,6 +22,9 @@ struct kymo_life {
 /* Start time of process @pid, or 0 if there is no such process. */
 uint64_t kymo_life_start_ticks(pid_t pid);
 
+/* Its parent's process id, or 0. */
+pid_t kymo_life_parent(pid_t pid);
+
 /* True while process @pid runs; one that only was not waited for does not. */
 bool kymo_life_runs(pid_t pid);
 

@@ -392,6 +392,7 @@ static int start(struct kymo_reader *reader, const char *session_dir, struct kym
 		err = kymo_fail(error, -EBADMSG, "session: no absolute path for the trace");
 	else
 		err = begin_trace(reader, config, error);
+	reader->unrecorded.has_no_children = config && config->no_subprocesses;
 	if (config)
 		kymo__config__free_unpacked(config, NULL);
 	if (err) {

@@ -4,18 +4,24 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/atomics.h"
 #include "reader/image.h"
 
 #define LOOK_NS 200000000U
 /* A Python that records has its folder by then. */
 #define GRACE_NS 1000000000U
 #define MAX_ENVIRONMENT_BYTES (256U << 10)
+#define MAX_COMMAND_BYTES 4096U
+#define MAX_ANCESTORS 64
+/* The end of what `kymo record` puts into PYTHONPATH. */
+#define INJECT "/kymo/inject"
 
 /* File @name of process @pid, from malloc and with a zero behind it, or NULL. */
 static char *read_proc(pid_t pid, const char *name, size_t limit, size_t *bytes)
@@ -54,20 +60,7 @@ static bool is_python(pid_t pid, char name[64])
 	base = strrchr(target, '/');
 	base = base ? base + 1 : target;
 	snprintf(name, 64, "%.63s", base);
-	return !strncmp(base, "python", 6);
-}
-
-static bool is_of_session(pid_t pid, const char *session_dir)
-{
-	size_t bytes, length = strlen(session_dir);
-	char *environment = read_proc(pid, "environ", MAX_ENVIRONMENT_BYTES, &bytes);
-	bool is_found = false;
-
-	for (char *at = environment; at && at < environment + bytes; at += strlen(at) + 1)
-		is_found |= !strncmp(at, "KYMO_SESSION=", 13) &&
-			    !strncmp(at + 13, session_dir, length) && !at[13 + length];
-	free(environment);
-	return is_found;
+	return !strncmp(base, "python", 6) || !strncmp(base, "pypy", 4);
 }
 
 static bool is_recorded(const struct kymo_reader *reader, pid_t pid, uint64_t start_ticks)
@@ -98,38 +91,118 @@ static bool has_option(const char *command, size_t bytes, char letter)
 	return false;
 }
 
-static const char *find_reason(const char *name, const char *command, size_t bytes)
-{
-	int minor;
+/* What is looked at to say why a Python is not recorded. */
+struct facts {
+	char name[64]; /* of its program */
+	char *command; /* words with a zero behind each; NULL: not readable */
+	size_t command_bytes;
+	char *environment; /* the same */
+	size_t environment_bytes;
+};
 
-	if (sscanf(name, "python3.%d", &minor) == 1 && minor < 12)
-		return "a Python below 3.12: it has no sys.monitoring";
-	if (!strncmp(name, "python2", 7))
-		return "a Python below 3.12: it has no sys.monitoring";
-	if (!command)
-		return "unknown";
-	if (has_option(command, bytes, 'S'))
-		return "option -S: no site module, so nothing starts the recording";
-	if (has_option(command, bytes, 'I'))
-		return "option -I: the environment is ignored and Kymo is not installed there";
-	if (has_option(command, bytes, 'E'))
-		return "option -E: the environment is ignored and Kymo is not installed there";
-	return "unknown; perhaps Kymo has no extension for this Python";
+static const char *variable(const struct facts *facts, const char *name)
+{
+	const char *end = facts->environment + facts->environment_bytes;
+	size_t length = strlen(name);
+
+	for (const char *at = facts->environment; at && at < end; at += strlen(at) + 1)
+		if (!strncmp(at, name, length) && at[length] == '=')
+			return at + length + 1;
+	return NULL;
 }
 
-static void report(struct kymo_reader *reader, pid_t pid, const char *name)
+/* Is there an extension for Python 3.@minor where `kymo record` has the process look? */
+static bool has_extension(const char *path, int minor)
 {
-	size_t bytes = 0;
-	char *command = read_proc(pid, "cmdline", 4096, &bytes);
-	const char *reason = find_reason(name, command, bytes);
+	const char *end = strstr(path, INJECT), *start = end;
+	char pattern[PATH_MAX];
+	glob_t found;
 
-	/* Words are separated by zeros; what is not plain text is not repeated. */
-	for (size_t i = 0; command && i + 1 < bytes; i++)
+	while (start > path && start[-1] != ':')
+		start--;
+	snprintf(pattern, sizeof pattern, "%.*s/kymo/_kymo.cpython-3%d-*", (int)(end - start), start,
+		 minor);
+	if (glob(pattern, GLOB_NOSORT, NULL, &found))
+		return false;
+	globfree(&found);
+	return true;
+}
+
+/* Why it will never be recorded, by what it is and how it was called; NULL: it may be. */
+static const char *find_sure_reason(const struct facts *facts)
+{
+	int minor = 0, length = 0;
+
+	if (strncmp(facts->name, "python", 6) != 0)
+		return "not a CPython";
+	if (!strncmp(facts->name, "python2", 7) ||
+	    (sscanf(facts->name, "python3.%d%n", &minor, &length) == 1 && minor < 12))
+		return "a Python below 3.12: it has no sys.monitoring";
+	if (minor && facts->name[length] == 't')
+		return "a free-threaded build of Python";
+	if (facts->command && has_option(facts->command, facts->command_bytes, 'S'))
+		return "option -S: no site module, so nothing starts the recording";
+	if (facts->environment && facts->environment_bytes < MAX_ENVIRONMENT_BYTES &&
+	    !variable(facts, "KYMO_SESSION"))
+		return "its environment was replaced: KYMO_SESSION is not in it";
+	return NULL;
+}
+
+/* The same where an installed Kymo may yet record it. */
+static const char *find_reason(const struct facts *facts)
+{
+	const char *path = variable(facts, "PYTHONPATH");
+	int minor = 0;
+
+	if (facts->command && has_option(facts->command, facts->command_bytes, 'I'))
+		return "option -I: PYTHONPATH is ignored and Kymo is not installed there";
+	if (facts->command && has_option(facts->command, facts->command_bytes, 'E'))
+		return "option -E: PYTHONPATH is ignored and Kymo is not installed there";
+	if (!path || !strstr(path, INJECT))
+		return "its PYTHONPATH was replaced and Kymo is not installed there";
+	if (sscanf(facts->name, "python3.%d", &minor) == 1 && !has_extension(path, minor))
+		return "this kymo has no extension for its version of Python";
+	return "unknown";
+}
+
+/* Started by the recorded command, as far as living parents tell? */
+static bool is_descendant(const struct kymo_reader *reader, pid_t pid)
+{
+	pid_t root = (pid_t)kymo_load_relaxed_u32(&reader->session.page->root_pid);
+
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++, pid = kymo_life_parent(pid)) {
+		if (pid == root)
+			return true;
+		for (const struct kymo_image *image = reader->images; image; image = image->next)
+			if (image->life.pid == pid && !image->is_gone)
+				return true;
+	}
+	return false;
+}
+
+static bool is_of_session(const struct kymo_reader *reader, const char *session_dir, pid_t pid,
+			  const struct facts *facts)
+{
+	const char *session = variable(facts, "KYMO_SESSION");
+
+	if (pid == (pid_t)kymo_load_relaxed_u32(&reader->session.page->root_pid))
+		return true;
+	if (reader->unrecorded.has_no_children)
+		return false;
+	return session ? !strcmp(session, session_dir) : is_descendant(reader, pid);
+}
+
+static void report(struct kymo_reader *reader, pid_t pid, const struct facts *facts,
+		   const char *reason)
+{
+	char *command = facts->command;
+
+	/* What is not plain text is not repeated. */
+	for (size_t i = 0; command && i + 1 < facts->command_bytes; i++)
 		if (!isprint((unsigned char)command[i]))
 			command[i] = command[i] ? '?' : ' ';
-	kymo_run_define_unrecorded(&reader->writer, (uint32_t)pid, command ? command : name,
+	kymo_run_define_unrecorded(&reader->writer, (uint32_t)pid, command ? command : facts->name,
 				   reason);
-	free(command);
 }
 
 static struct kymo_suspect *find_suspect(struct kymo_unrecorded_scan *scan, pid_t pid,
@@ -148,28 +221,44 @@ static struct kymo_suspect *find_suspect(struct kymo_unrecorded_scan *scan, pid_
 	return suspect;
 }
 
+/* True if nothing more is to be found out about the process. */
+static bool settle(struct kymo_reader *reader, const char *session_dir, pid_t pid,
+		   struct facts *facts, bool is_due)
+{
+	const char *reason;
+	char name[64];
+
+	facts->command = read_proc(pid, "cmdline", MAX_COMMAND_BYTES, &facts->command_bytes);
+	facts->environment =
+		read_proc(pid, "environ", MAX_ENVIRONMENT_BYTES, &facts->environment_bytes);
+	reason = find_sure_reason(facts);
+	if (!reason && is_due)
+		reason = find_reason(facts);
+	/* Of a process that has ended meanwhile the environment reads as empty. */
+	if (reason && is_python(pid, name) && is_of_session(reader, session_dir, pid, facts))
+		report(reader, pid, facts, reason);
+	free(facts->command);
+	free(facts->environment);
+	return reason;
+}
+
 static void look_at(struct kymo_reader *reader, const char *session_dir, pid_t pid, uint64_t now_ns)
 {
 	struct kymo_suspect *suspect;
 	uint64_t start_ticks;
-	char name[64];
+	struct facts facts;
 
-	if (!is_python(pid, name))
+	if (!is_python(pid, facts.name))
 		return;
 	start_ticks = kymo_life_start_ticks(pid);
 	suspect = start_ticks ? find_suspect(&reader->unrecorded, pid, start_ticks, now_ns) : NULL;
 	if (!suspect)
 		return;
 	suspect->is_present = true;
-	if (suspect->is_settled)
-		return;
-	if (is_recorded(reader, pid, start_ticks)) {
-		suspect->is_settled = true;
-	} else if (now_ns - suspect->seen_ns >= GRACE_NS) {
-		suspect->is_settled = true;
-		if (is_of_session(pid, session_dir))
-			report(reader, pid, name);
-	}
+	if (!suspect->is_settled)
+		suspect->is_settled = is_recorded(reader, pid, start_ticks) ||
+				      settle(reader, session_dir, pid, &facts,
+					     now_ns - suspect->seen_ns >= GRACE_NS);
 }
 
 /* Forget those that have gone, so that the table has room for those to come. */

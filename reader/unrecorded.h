@@ -20,6 +20,7 @@ struct kymo_suspect {
 };
 
 struct kymo_unrecorded_scan {
+	bool has_no_children; /* --no-subprocesses: of the command alone */
 	uint64_t last_ns;
 	uint32_t count;
 	struct kymo_suspect suspects[KYMO_MAX_SUSPECTS];

@@ -153,6 +153,7 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
 	process->session = session;
 	facts->generation = ++generation;
+	kymo_reader_forget_stall();
 	/* In a forked child, threads that could hold the lock are not here. */
 	if (!kymo_cells_are_live())
 		pthread_mutex_init(&kymo_process_lock, NULL);
@@ -205,6 +206,8 @@ void kymo_process_adopt(void)
 	/* The parent's mappings, and threads that could hold the lock, are not here. */
 	pthread_mutex_init(&kymo_process_lock, NULL);
 	kymo_current_process = NULL;
+	if (parent->session->config->no_subprocesses)
+		return;
 	process = calloc(1, sizeof *process);
 	facts = kymo__process__unpack(NULL, parent->facts_bytes, parent->facts);
 	if (process && facts && kymo_cells_init() == 0) {

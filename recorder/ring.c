@@ -175,6 +175,11 @@ static void count_stall(struct kymo_ring *ring, uint64_t ns)
  */
 static _Atomic uint64_t stalled_tick;
 
+void kymo_reader_forget_stall(void)
+{
+	kymo_store_relaxed_u64(&stalled_tick, 0);
+}
+
 bool kymo_reader_is_stalled(const struct kymo_session_page *session)
 {
 	/* Relaxed: at worst one more ring waits. */

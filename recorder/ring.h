@@ -49,6 +49,9 @@ int kymo_ring_next_slot(struct kymo_ring *ring, struct kymo_session_page *sessio
 /* True if waiting for the reader is of no use: it is gone, or has been found not to move. */
 bool kymo_reader_is_stalled(const struct kymo_session_page *session);
 
+/* Another session has another reader. */
+void kymo_reader_forget_stall(void);
+
 /* What a chunk's header says, apart from the words that live. */
 struct kymo_chunk_facts {
 	uint64_t open_clock;
