@@ -3,8 +3,8 @@
  * Hostile shared memory: a producer that may have written anything anywhere.
  *
  * The input is patches upon the files of a sound session: { area, offset, length, bytes },
- * where areas[] says.  Then the reader attaches and takes: the ring alone or, if the first byte is odd,
- * the whole session as `kymo salvage` does.
+ * where areas[] says.  Then the reader attaches and takes: the ring alone or, if the first
+ * byte is odd, the whole session as `kymo salvage` does.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -176,10 +176,12 @@ static void check_chunk(const struct kymo_chunk *chunk)
 	struct kymo_sync sync;
 	size_t at = chunk->sync_bytes;
 
-	if (chunk->bytes > KYMO_MAX_SLOT_BYTES || chunk->sync_bytes > chunk->bytes || !chunk->branches)
+	if (chunk->bytes > KYMO_MAX_SLOT_BYTES || chunk->sync_bytes > chunk->bytes ||
+	    !chunk->branches)
 		abort();
 	(void)!kymo_sync_decode(chunk->payload, chunk->sync_bytes, &sync);
-	while (kymo_record_decode(chunk->payload + at, chunk->bytes - at, &record) == KYMO_DECODE_OK)
+	while (kymo_record_decode(chunk->payload + at, chunk->bytes - at, &record) ==
+	       KYMO_DECODE_OK)
 		at += record.bytes;
 }
 
@@ -187,7 +189,8 @@ static bool fill(int fd, const struct file *file)
 {
 	size_t bytes = file->size < FILE_BYTES ? file->size : FILE_BYTES;
 
-	return pwrite(fd, file->bytes, bytes, 0) == (ssize_t)bytes && !ftruncate(fd, (off_t)file->size);
+	return pwrite(fd, file->bytes, bytes, 0) == (ssize_t)bytes &&
+	       !ftruncate(fd, (off_t)file->size);
 }
 
 static void take_ring(void)

@@ -44,7 +44,8 @@ static void walk(unsigned flags)
 		for (int i = 0; i < MAX_EVENTS && kymo_merge_next(merge, &event, &error) > 0; i++) {
 			if (!kymo_event_kind_name(event.kind))
 				abort();
-			if (event.kind == KYMO_EVENT_GAP && (!event.lost || !*kymo_loss_text(event.lost_reasons, why)))
+			if (event.kind == KYMO_EVENT_GAP &&
+			    (!event.lost || !*kymo_loss_text(event.lost_reasons, why)))
 				abort();
 			kymo_event_line(&event);
 		}
@@ -91,7 +92,8 @@ static bool repair(uint8_t *data, size_t size)
 	memcpy(&header, data, sizeof header);
 	header.crc32c = kymo_trace_header_crc(&header);
 	memcpy(data, &header, sizeof header);
-	for (size_t at = sizeof header; at + sizeof frame <= size; at += sizeof frame + frame.stored_bytes) {
+	for (size_t at = sizeof header; at + sizeof frame <= size;
+	     at += sizeof frame + frame.stored_bytes) {
 		memcpy(&frame, data + at, sizeof frame);
 		if (frame.stored_bytes > size - at - sizeof frame)
 			break;

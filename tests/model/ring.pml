@@ -234,10 +234,17 @@ active proctype producer()
 			store(produced, COMMITTED, n, R_P5); /* (P5) */
 #endif
 			MAYBE_KILLED;
+#ifdef NO_CELL_FIRST
+			store(produced, COMMIT(SLOT_OF(seq)), i + 1, R_P2);
+			newest_event = n;
+			MAYBE_KILLED;
+			store(produced, CELL(SLOT_OF(seq), i), n, 0);
+#else
 			store(produced, CELL(SLOT_OF(seq), i), n, 0);
 			MAYBE_KILLED;
 			store(produced, COMMIT(SLOT_OF(seq)), i + 1, R_P2); /* (P2) */
 			newest_event = n;
+#endif
 			n++;
 			i++
 		:: else -> break

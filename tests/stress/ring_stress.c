@@ -47,16 +47,20 @@ struct common {
 	_Atomic uint64_t ended; /* ... and returned */
 	_Atomic uint32_t stop_wanted;
 	_Atomic uint32_t is_stopped;
+	_Atomic uint32_t freeze_wanted;
+	_Atomic uint32_t is_frozen;
 };
 
 struct totals {
-	uint64_t rounds, kills, chunks, events, lost, overwritten, tails, restarts, stalls;
+	uint64_t rounds, kills, chunks, events, lost, overwritten, tails, restarts, freezes, stalls;
 };
 
 struct consumer {
 	enum kymo_policy policy;
 	struct kymo_ring_view view;
-	int folder; /* -1: thread */
+	pid_t pid;  /* 0: a thread */
+	pthread_t thread;
+	int folder; /* of the process; -1: a thread */
 	uint64_t taken; /* newest chunk that was taken and released */
 	uint64_t next;	/* ordinal that the next event must have; 0: any */
 	uint64_t tail_seq, tail_end;
@@ -108,6 +112,16 @@ static void produce(void)
 		known_put(&r.host);
 		kymo_store_relaxed_u64(&common->ended, n);
 	}
+}
+
+/* Stand still at whatever instruction the signal came. */
+static void freeze(int signal_number)
+{
+	(void)signal_number;
+	kymo_store_release_u32(&common->is_frozen, 1);
+	while (kymo_load_acquire_u32(&common->freeze_wanted))
+		continue;
+	kymo_store_release_u32(&common->is_frozen, 0);
 }
 
 static pid_t start_process(void)
@@ -168,17 +182,17 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t at)
 
 /* The consumer. */
 
-static void open_process(struct consumer *c, pid_t pid)
+static void open_process(struct consumer *c)
 {
 	struct kymo_error error = {0};
 
 	while (c->folder < 0) {
-		c->folder = recording_open_folder(&r, pid);
-		REQUIRE(waitpid(pid, NULL, WNOHANG) == 0);
+		c->folder = recording_open_folder(&r, c->pid);
+		REQUIRE(waitpid(c->pid, NULL, WNOHANG) == 0);
 		sched_yield();
 	}
 	while (kymo_ring_view_open(&c->view, c->folder, 1, KYMO_ACCESS_DRAIN, &error) < 0) {
-		REQUIRE(waitpid(pid, NULL, WNOHANG) == 0);
+		REQUIRE(waitpid(c->pid, NULL, WNOHANG) == 0);
 		sched_yield();
 	}
 }
@@ -371,11 +385,69 @@ static void stand_still(struct consumer *c)
 		sched_yield();
 }
 
+/*
+ * Take all that is left.  The producer has ended, or was killed, or stands still, between
+ * any two instructions: whatever it had appended must be there or be counted.
+ */
+static void take_the_rest(struct consumer *c, bool may_be_open)
+{
+	static uint64_t seqs[KYMO_MAX_SLOTS];
+	uint32_t count = kymo_ring_view_list(&c->view, c->taken, seqs);
+	uint64_t lost_ordinal, accounted;
+
+	if (c->policy == KYMO_POLICY_OVERWRITE)
+		c->next = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		REQUIRE(i == 0 || seqs[i] == seqs[i - 1] + 1);
+		REQUIRE(c->policy == KYMO_POLICY_OVERWRITE || seqs[i] == c->taken + 1);
+		REQUIRE(kymo_chunk_take_tail(&c->view, seqs[i], &c->chunk) == 0);
+		REQUIRE(!c->chunk.is_open || (may_be_open && i + 1 == count));
+		check_order(c, check_events(c));
+		c->taken = seqs[i];
+	}
+	lost_ordinal = kymo_load_relaxed_u64(&c->view.page->lost_ordinal);
+	accounted = lost_ordinal >= c->next ? lost_ordinal : c->next - 1;
+	if (accounted < common->ended || accounted > common->begun)
+		fail("%llu events are told of, when %llu were appended and %llu begun",
+		     (unsigned long long)accounted, (unsigned long long)common->ended,
+		     (unsigned long long)common->begun);
+	if (lost_ordinal >= c->next)
+		c->totals->lost += lost_ordinal - c->next + 1;
+	if (c->policy == KYMO_POLICY_BLOCK && c->is_faithful && lost_ordinal > 0)
+		REQUIRE(c->view.page->longest_stall_ns >= 1000000000);
+	c->totals->stalls += kymo_load_relaxed_u64(&c->view.page->stalls);
+}
+
+/* What a kill would leave at some instruction; then the producer goes on. */
+static void look_at_frozen(struct consumer *c)
+{
+	struct totals none = {0};
+	struct consumer copy = *c;
+
+	if (HAS_TSAN) /* which delivers signals at points of its own */
+		return;
+	kymo_store_release_u32(&common->freeze_wanted, 1);
+	if (c->pid)
+		kill(c->pid, SIGUSR1);
+	else
+		pthread_kill(c->thread, SIGUSR1);
+	while (!kymo_load_acquire_u32(&common->is_frozen))
+		continue;
+	copy.totals = &none;
+	take_the_rest(&copy, true);
+	kymo_store_release_u32(&common->freeze_wanted, 0);
+	while (kymo_load_acquire_u32(&common->is_frozen))
+		continue;
+	c->totals->freezes++;
+}
+
 /* One step of a consumer that is not always the same. */
 static void consume(struct consumer *c)
 {
 	/* As the reader does every millisecond. */
 	kymo_store_relaxed_u64(&r.page->tick, kymo_load_relaxed_u64(&r.page->tick) + 1);
+	if (!random_below(4))
+		look_at_frozen(c);
 	if (c->policy == KYMO_POLICY_OVERWRITE) {
 		take_snapshot(c);
 		if (!random_below(50))
@@ -397,43 +469,11 @@ static void consume(struct consumer *c)
 	}
 }
 
-/* The producer has ended: whatever it appended must be there or be counted. */
-static void take_the_rest(struct consumer *c, bool is_killed)
-{
-	static uint64_t seqs[KYMO_MAX_SLOTS];
-	uint32_t count = kymo_ring_view_list(&c->view, c->taken, seqs);
-	uint64_t lost_ordinal, accounted;
-
-	if (c->policy == KYMO_POLICY_OVERWRITE)
-		c->next = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		REQUIRE(i == 0 || seqs[i] == seqs[i - 1] + 1);
-		REQUIRE(c->policy == KYMO_POLICY_OVERWRITE || seqs[i] == c->taken + 1);
-		REQUIRE(kymo_chunk_take_tail(&c->view, seqs[i], &c->chunk) == 0);
-		REQUIRE(!c->chunk.is_open || (is_killed && i + 1 == count));
-		check_order(c, check_events(c));
-		c->taken = seqs[i];
-	}
-	lost_ordinal = kymo_load_relaxed_u64(&c->view.page->lost_ordinal);
-	accounted = lost_ordinal >= c->next ? lost_ordinal : c->next - 1;
-	if (accounted < common->ended || accounted > common->begun)
-		fail("%llu events are told of, when %llu were appended and %llu begun",
-		     (unsigned long long)accounted, (unsigned long long)common->ended,
-		     (unsigned long long)common->begun);
-	if (lost_ordinal >= c->next)
-		c->totals->lost += lost_ordinal - c->next + 1;
-	if (c->policy == KYMO_POLICY_BLOCK && c->is_faithful && lost_ordinal > 0)
-		REQUIRE(c->view.page->longest_stall_ns >= 1000000000);
-	c->totals->stalls += kymo_load_relaxed_u64(&c->view.page->stalls);
-}
-
 static void run_round(enum kymo_policy policy, bool is_process, struct totals *totals)
 {
 	struct consumer c = {.policy = policy, .folder = -1, .next = 1, .totals = totals};
 	uint64_t until = kymo_monotonic_ns() + random_below(30000000);
 	bool is_killed = is_process && random_below(2);
-	pthread_t thread;
-	pid_t pid = 0;
 
 	*common = (struct common){0};
 	c.chunk.payload = payload;
@@ -442,31 +482,31 @@ static void run_round(enum kymo_policy policy, bool is_process, struct totals *t
 	r.page->clock_mode = KYMO_CLOCK_SAMPLED;
 	r.page->reader_state = KYMO_READER_LIVE;
 	if (is_process) {
-		pid = start_process();
-		open_process(&c, pid);
+		c.pid = start_process();
+		open_process(&c);
 	} else {
 		recording_start(&r);
 		atomic_store(&shared_ring, NULL);
 		common->begun = common->ended = 1;
-		pthread_create(&thread, NULL, run_thread, NULL);
+		pthread_create(&c.thread, NULL, run_thread, NULL);
 		open_thread(&c);
 	}
 	while (kymo_monotonic_ns() < until)
 		consume(&c);
 	if (is_killed)
-		kill(pid, SIGKILL);
+		kill(c.pid, SIGKILL);
 	else
 		kymo_store_relaxed_u32(&common->stop_wanted, 1);
 	while (!is_killed && !kymo_load_acquire_u32(&common->is_stopped)) {
 		if (is_process)
-			REQUIRE(waitpid(pid, NULL, WNOHANG) == 0 || common->is_stopped);
+			REQUIRE(waitpid(c.pid, NULL, WNOHANG) == 0 || common->is_stopped);
 		if (policy != KYMO_POLICY_OVERWRITE)
 			take_one(&c);
 	}
 	if (is_process)
-		waitpid(pid, NULL, 0);
+		waitpid(c.pid, NULL, 0);
 	else
-		pthread_join(thread, NULL);
+		pthread_join(c.thread, NULL);
 	take_the_rest(&c, is_killed);
 	if (is_process)
 		kymo_ring_view_close(&c.view);
@@ -493,12 +533,13 @@ static void run(enum kymo_policy policy, bool is_process, double seconds)
 		run_round(policy, is_process, &totals);
 	while (kymo_monotonic_ns() < until);
 	printf("%-7s %-9s %6llu rounds, %llu killed, %llu readers replaced; %llu chunks with %llu events, "
-	       "%llu lost, %llu tails, %llu chunks overwritten under the reader, %llu stalls\n",
+	       "%llu lost, %llu looks at the tail, %llu at a frozen producer, %llu chunks overwritten under "
+	       "the reader, %llu stalls\n",
 	       is_process ? "process" : "thread", names[policy], (unsigned long long)totals.rounds,
 	       (unsigned long long)totals.kills, (unsigned long long)totals.restarts,
 	       (unsigned long long)totals.chunks, (unsigned long long)totals.events,
 	       (unsigned long long)totals.lost, (unsigned long long)totals.tails,
-	       (unsigned long long)totals.overwritten, (unsigned long long)totals.stalls);
+	       (unsigned long long)totals.freezes, (unsigned long long)totals.overwritten, (unsigned long long)totals.stalls);
 	fflush(stdout);
 }
 
@@ -517,6 +558,7 @@ int main(int argc, char **argv)
 	runs = (mode ? 1 : 2) * (only ? 1 : 3);
 	may_stop_for_seconds = seconds >= 60;
 	random_state = kymo_monotonic_ns() | 1;
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = freeze, .sa_flags = SA_RESTART}, NULL);
 	common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(common != MAP_FAILED);
 	for (uint32_t policy = KYMO_POLICY_BLOCK; policy <= KYMO_POLICY_OVERWRITE; policy++) {

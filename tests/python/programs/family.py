@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs that start processes share: each says who it is, in a file that FAMILY names."""
+"""What recorded programs share: each process can say who it is, in a file that FAMILY names; and know its reader."""
 import os
+import struct
 
 
 def present(what):
@@ -8,6 +9,15 @@ def present(what):
     fd = os.open(os.environ["FAMILY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(fd, f"{os.getpid()} {what}\n".encode())
     os.close(fd)
+
+
+def reader_pid():
+    """Of the process that reads this recording, as format/chunk.h has it; 0 while nobody records."""
+    session = os.environ.get("KYMO_SESSION")
+    if not session:
+        return 0
+    with open(session + "/session", "rb") as file:
+        return struct.unpack_from("<II", file.read(4096), 72)[1]
 
 
 def wait_when_seen(pid):

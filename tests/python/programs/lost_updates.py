@@ -7,9 +7,10 @@ stopped, killed.
 """
 import os
 import signal
-import struct
 import sys
 import threading
+
+from family import reader_pid
 
 STEPS, READER = int(sys.argv[1]), sys.argv[2]
 sys.setswitchinterval(1e-5)
@@ -23,15 +24,6 @@ def add(counter, steps):
     for _ in range(steps):
         v = counter.n
         counter.n = v + 1
-
-
-def reader_pid():
-    """As format/chunk.h has it; 0 while nobody records."""
-    session = os.environ.get("KYMO_SESSION")
-    if not session:
-        return 0
-    with open(session + "/session", "rb") as file:
-        return struct.unpack_from("<II", file.read(4096), 72)[1]
 
 
 def send(reader, number):

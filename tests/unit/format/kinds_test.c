@@ -9,11 +9,13 @@ static const struct {
 	unsigned kind;
 	const char *name;
 } events[] = {
-	{2, "PY_START"},     {4, "PY_RESUME"},     {5, "PY_RETURN"},	      {6, "PY_YIELD"},
-	{7, "LINE"},	     {8, "INSTRUCTION"},   {9, "PY_THROW"},	      {10, "PY_UNWIND"},
-	{11, "RAISE"},	     {12, "RERAISE"},	   {13, "EXCEPTION_HANDLED"}, {14, "STOP_ITERATION"},
-	{15, "CALL"},	     {16, "C_RETURN"},	   {17, "C_RAISE"},	      {18, "JUMP"},
-	{19, "BRANCH"},	     {20, "BRANCH_LEFT"},  {21, "BRANCH_RIGHT"},
+	{2, "PY_START"}, {4, "PY_RESUME"}, {5, "PY_RETURN"},
+	{6, "PY_YIELD"}, {7, "LINE"}, {8, "INSTRUCTION"},
+	{9, "PY_THROW"}, {10, "PY_UNWIND"}, {11, "RAISE"},
+	{12, "RERAISE"}, {13, "EXCEPTION_HANDLED"}, {14, "STOP_ITERATION"},
+	{15, "CALL"}, {16, "C_RETURN"}, {17, "C_RAISE"},
+	{18, "JUMP"}, {19, "BRANCH"}, {20, "BRANCH_LEFT"},
+	{21, "BRANCH_RIGHT"},
 };
 
 static enum kymo_kind find(const char *name)

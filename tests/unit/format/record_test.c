@@ -326,7 +326,8 @@ static const uint8_t *at_the_edge(const uint8_t *bytes, size_t length)
 	static uint8_t *pages;
 
 	if (!pages) {
-		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 		cr_assert_neq(pages, MAP_FAILED);
 		cr_assert_eq(mprotect(pages + 4096, 4096, PROT_NONE), 0);
 	}

@@ -187,6 +187,37 @@ Test(process, a_second_recording_begins_with_a_switch)
 	cr_assert_eq(walk.record.kind, KYMO_SWITCH);
 }
 
+static void nothing_happens(void)
+{
+}
+
+static void take_the_oldest(void)
+{
+	struct kymo_ring *ring = kymo_producer->ring;
+	struct kymo_ring_view view = {.page = ring->page, .consumer = ring->consumer};
+
+	kymo_ring_view_release(&view, ring->oldest);
+}
+
+Test(process, a_second_recording_waits_for_a_reader_of_its_own)
+{
+	fake_now = 1000000000;
+	on_futex_wait = nothing_happens;
+	for (int i = 0; i < 2; i++) {
+		recording_make(&r, KYMO_POLICY_BLOCK, 2);
+		r.page->reader_state = KYMO_READER_LIVE;
+		recording_start(&r);
+		for (int event = 0; event < 10000; event++) {
+			if (!known_put(&r.host))
+				cr_assert_eq(i, 0, "this reader is awake");
+		}
+		cr_assert_gt(futex_waits, 0);
+		if (i == 0)
+			recording_remove(&r);
+		on_futex_wait = take_the_oldest;
+	}
+}
+
 Test(process, one_recording_at_a_time)
 {
 	Kymo__Process facts = KYMO__PROCESS__INIT;
