@@ -2,6 +2,8 @@
 /* What the recorder asks its host: the stack, the thread's name. */
 #include "pyext/python.h"
 
+#include <unistd.h>
+
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -64,8 +66,11 @@ static bool thread_name(const struct kymo_host *host, char *name, size_t bytes)
 	PyObject *ident, *thread, *value;
 	struct kymo_arena arena = {0};
 
-	if (!module || !PyModule_CheckExact(module))
-		return false;
+	if (!module || !PyModule_CheckExact(module)) {
+		/* What threading will call it, once it is imported. */
+		snprintf(name, bytes, "MainThread");
+		return getpid() == gettid();
+	}
 	ident = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
 	thread = look_up(look_up(PyModule_GetDict(module), python->active), ident);
 	Py_XDECREF(ident);

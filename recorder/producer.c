@@ -16,8 +16,10 @@ enum {
 	SAMPLE_BYTES = 96,
 	/* Events of a thread without a ring until it asks for one again. */
 	RETRY_EVENTS = 1 << 16,
-	/* Clock readings at which a thread that has no name yet is asked for it. */
+	/* A new thread has no name yet when its first event comes, and may have few events: it is
+	 * asked so often, each time after so much payload. */
 	NAME_TRIES = 64,
+	NAME_BYTES = 12,
 };
 
 /* What a thread has before its first event: its limit says that there is no room.
@@ -31,12 +33,16 @@ static const _Atomic uint64_t no_tick;
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+static bool has_clock(const struct kymo_producer *p)
+{
+	return p->process->session->page->clock_mode != KYMO_CLOCK_NONE;
+}
+
 static void set_limit(struct kymo_producer *p)
 {
-	uint32_t limit = (uint32_t)p->word + SAMPLE_BYTES;
-	bool is_sampled = p->process->session->page->clock_mode != KYMO_CLOCK_NONE;
+	uint32_t limit = (uint32_t)p->word + (p->name_tries ? NAME_BYTES : SAMPLE_BYTES);
 
-	if (!is_sampled || limit > p->chunk_limit)
+	if (limit > p->chunk_limit || (!p->name_tries && !has_clock(p)))
 		limit = p->chunk_limit;
 	p->limit = KYMO_COMMIT(limit, KYMO_BRANCHES_NONE);
 }
@@ -327,9 +333,11 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 			define_thread(p, host, false);
 		}
 	} else if (!kymo_is_ready(p)) {
-		kymo_append_time(p);
+		if (has_clock(p))
+			kymo_append_time(p);
 		if (p->name_tries && p->name_tries--)
 			define_thread(p, host, false);
+		set_limit(p);
 	}
 	if (p)
 		p->tick_seen = kymo_load_relaxed_u64(p->tick);

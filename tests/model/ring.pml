@@ -7,6 +7,7 @@
  *
  *   -DOVERWRITE  chunks are reused under the reader's hands; it takes sealed and open ones
  *   -DBLOCK      the producer sleeps until a slot is free; the reader takes all in order
+ *                (-DONE_SLOT: in a ring that could not grow)
  *   -DSTREAM     overwrite, and each event needs a definition that is written before it
  *   -DKILL       overwrite; the producer may be killed between any two stores
  *
@@ -16,7 +17,11 @@
  * buffer to be empty.  That is what the Arm architecture permits, and more than x86-64 does.
  * Loads of a take are done in any order that the acquires leave open.
  */
+#ifdef ONE_SLOT
+#define SLOTS 1
+#else
 #define SLOTS 2
+#endif
 #define EVENTS 2 /* of each chunk */
 #ifdef STREAM
 #define CHUNKS 1

@@ -75,16 +75,14 @@ def test_five_hundred_threads_in_a_small_shm(megabytes, write, info, events, tmp
                      words(trace, "--events=calls,LINE", "--include=program.py", write(CROWD)))
     assert (done.returncode, done.stdout) == (0, "500 50000\n")
     process, = info(trace)["processes"]
-    assert len(process["threads"]) + process["threads_unrecorded"] == 501
-    if megabytes == 64:
-        assert process["threads_unrecorded"] == 0
-    else:
-        assert process["threads_unrecorded"] > 0 and process["events_unrecorded"] > 0
-        assert len(process["threads"]) > 10
-    seen = events(trace)
-    check_ordinals(seen)
-    for stream in threads_of([event for event in seen if event.get("function") == "step"]).values():
-        assert lost(stream) or len(stream) == 300
+    main, *others = process["threads"]
+    recorded = [thread for thread in others if not thread["lost"]]
+    assert len(others) == 500 and len({thread["events"] + thread["lost"] for thread in others}) == 1
+    assert len(others) - len(recorded) == process["threads_unrecorded"]
+    assert len(recorded) == 500 if megabytes == 64 else 10 < len(recorded) < 500
+    assert main["lost"] == 0
+    steps = threads_of(events(trace, "--function", "step"))
+    assert len(steps) == len(recorded) and {len(stream) for stream in steps.values()} == {300}
 
 
 @needs_mounts
@@ -139,8 +137,9 @@ print(sum(done))
 """)))
     assert (done.returncode, done.stdout) == (0, "No space left on device\n360000\n")
     process, = info(trace)["processes"]
-    assert process["threads_unrecorded"] + len(process["threads"]) == 11
-    assert process["threads_unrecorded"] > 0
+    main, *others = process["threads"]
+    assert main["lost"] == 0 and process["threads_unrecorded"] > 0
+    assert len({thread["events"] + thread["lost"] for thread in others}) == 1
     check_ordinals(events(trace))
 
 
@@ -150,24 +149,25 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(write, kymo, info, event
 def step(n):
     return n * n
 total = 0
-for n in range(400_000):
+for n in range(200_000):
     total += step(n)
 print(total)
 """
     copy = tmp_path / "copy.kymo"
     trace = "/mnt/trace.kymo"
-    done = in_mounts("mount -t tmpfs -o size=512k tmpfs /mnt", [
+    done = in_mounts("mount -t tmpfs -o size=128k tmpfs /mnt", [
         "sh", "-c", '"$0" "$@"; status=$?; cp /mnt/trace.kymo* "$KEEP"; exit $status',
         *words(trace, "--events=calls,LINE,INSTRUCTION", "--include=program.py", write(text))],
         env=environment({"KEEP": copy}))
-    assert (done.returncode, done.stdout) == (0, f"{sum(n * n for n in range(400_000))}\n")
-    assert copy.stat().st_size <= 512 << 10
+    assert (done.returncode, done.stdout) == (0, f"{sum(n * n for n in range(200_000))}\n")
+    assert copy.stat().st_size <= 128 << 10
     about = info(copy)
     assert "disk full" in about["ending"] and about["damaged"] == 0
     assert about["lost"] > 0 and list(about["lost_why"]) == ["storage"]
     assert kymo("verify", copy).returncode == 0
-    end, = check_ordinals(events(copy))
-    assert end > 400_000 * 10
+    gap, = events(copy, "--kind", "GAP")
+    assert gap["n"] == about["events"] + 1 and gap["lost"] == about["lost"]
+    assert about["events"] + about["lost"] > 200_000 * 10
 
 
 def test_a_size_limit_does_the_same(record, kymo, info, events):
@@ -176,12 +176,13 @@ def step(n):
     return n * n
 for n in range(200_000):
     step(n)
-""", "--events=calls,LINE,INSTRUCTION", "--max-size=200K", "--include=program-1.py")
+""", "--events=calls,LINE,INSTRUCTION", "--max-size=128K", "--include=program-1.py")
     about = info(trace)
-    assert trace.stat().st_size <= 200 << 10
+    assert trace.stat().st_size <= 128 << 10
     assert "size limit" in about["ending"] and list(about["lost_why"]) == ["storage"]
-    end, = check_ordinals(events(trace))
-    assert end == about["events"] + about["lost"] > 200_000 * 10
+    gap, = events(trace, "--kind", "GAP")
+    assert gap["n"] == about["events"] + 1 and gap["lost"] == about["lost"]
+    assert about["events"] + about["lost"] > 200_000 * 10
 
 
 @pytest.mark.parametrize("output, says", [("missing/trace.kymo", "No such file"), ("/proc/trace.kymo", "/proc")])
@@ -237,8 +238,8 @@ def fork():
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 work(1000)
 thread()
-%s
-print(work(200_000), thread(), fork(), work(1000))
+CHANGE
+print(work(50_000), thread(), fork(), work(1000))
 """
 
 
@@ -248,12 +249,12 @@ print(work(200_000), thread(), fork(), work(1000))
 def test_privileges_that_are_dropped(change, record, write, events, tmp_path):
     """What was made before goes on; the program does not notice what cannot be made."""
     (tmp_path / "root").mkdir()
-    trace = record([write(PRIVATE % change), tmp_path / "root"], "--events=calls,LINE", "--include=program.py")
+    trace = record([write(PRIVATE.replace("CHANGE", change)), tmp_path / "root"], "--events=calls,LINE", "--include=program.py")
     seen = events(trace)
     assert not lost(seen)
     main = seen[0]["pid"], seen[0]["tid"]
     steps = [e for e in threads_of(seen)[main] if e["function"] == "step" and e["event"] == "PY_START"]
-    assert len(steps) == 202_000
+    assert len(steps) == 52_000
 
 
 def test_without_pidfd(python, write, info, events, tmp_path):

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large traces, damaged ones and salvaged ones, through the verbs that read them."""
 import os
-import pty
 import signal
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -41,36 +39,6 @@ def test_memory_does_not_follow_the_length_of_a_trace(verb, long_trace):
     """Ten bytes for each of six million events would not fit."""
     command = f"ulimit -v 40000 && exec '{KYMO}' {verb} '{long_trace(2_000_000)}'"
     subprocess.run(["sh", "-c", command], env=environment(), stdout=subprocess.DEVNULL, timeout=TIMEOUT, check=True)
-
-
-def run_on_a_terminal(command):
-    """Run @command with stderr on a terminal, and for a second not at all; what it wrote there."""
-    terminal, end = pty.openpty()
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=end)
-    os.close(end)
-    while len(os.listdir(f"/proc/{process.pid}/task")) < 2 and process.poll() is None:
-        time.sleep(0.001)
-    process.send_signal(signal.SIGSTOP)
-    time.sleep(1.2)
-    process.send_signal(signal.SIGCONT)
-    text = b""
-    try:
-        while part := os.read(terminal, 4096):
-            text += part
-    except OSError:  # how Linux says that the other end was closed
-        pass
-    os.close(terminal)
-    assert process.wait(TIMEOUT) == 0
-    return text.decode()
-
-
-@pytest.mark.parametrize("verb", ["verify", "info", "stats"])
-def test_long_work_shows_its_progress_on_a_terminal(verb, long_trace):
-    command = [KYMO, verb, long_trace(2_000_000)]
-    shown = run_on_a_terminal(command)
-    assert shown.startswith(f"\rkymo {verb}: ") and " %" in shown and shown.endswith("\r\033[K")
-    done = subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=TIMEOUT)
-    assert done.stderr == b""
 
 
 WAITS = """

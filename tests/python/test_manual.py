@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual pages and the completions against what --help says."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import KYMO, ROOT, environment
+
+MAN = ROOT / "docs" / "man"
+SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES"]
+
+
+@pytest.fixture(scope="module")
+def verbs(kymo):
+    return re.findall(r"^  ([a-z]+) ", kymo("--help").stdout, re.M)
+
+
+def options_of_help(text):
+    return {name for column in re.findall(r"^  (-.*?)(?:  |$)", text, re.M) for name in re.findall(r"--?[a-z][a-z-]*", column)}
+
+
+def options_of_page(text):
+    return {"-" + name for item in re.findall(r"^\.It (Fl .*)", text, re.M) for name in re.findall(r"Fl ([a-z-]+)", item)}
+
+
+def test_every_verb_has_a_page_and_every_page_a_verb(verbs):
+    assert {page.name for page in MAN.glob("*.1")} == {"kymo.1"} | {f"kymo-{verb}.1" for verb in verbs}
+    listed = re.findall(r"^\.It Xr kymo-([a-z]+) 1\n(.*)", (MAN / "kymo.1").read_text(), re.M)
+    assert [verb for verb, _ in listed] == verbs
+
+
+def test_the_summary_of_a_verb_is_the_same_in_both(kymo):
+    summaries = dict(re.findall(r"^  ([a-z]+) +(.*)", kymo("--help").stdout, re.M))
+    assert summaries == dict(re.findall(r"^\.It Xr kymo-([a-z]+) 1\n(.*)", (MAN / "kymo.1").read_text(), re.M))
+
+
+def test_a_page_has_the_options_of_its_verb(kymo, verbs):
+    for verb in verbs:
+        page = (MAN / f"kymo-{verb}.1").read_text()
+        assert options_of_page(page) == options_of_help(kymo(verb, "--help").stdout), verb
+        sections = [section.strip('"') for section in re.findall(r"^\.Sh (.*)", page, re.M)]
+        assert [section for section in sections if section in SECTIONS] == SECTIONS, verb
+        assert set(sections) <= {*SECTIONS, "FILES", "ENVIRONMENT", "SEE ALSO"}, verb
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff")
+def test_the_pages_are_well_formed():
+    for page in MAN.glob("*.1"):
+        done = subprocess.run(["groff", "-mdoc", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
+        if "can't open" in done.stderr or "cannot open" in done.stderr:
+            pytest.skip("groff has no mdoc macros")
+        assert (done.returncode, done.stderr) == (0, ""), page
+
+
+def complete(*words):
+    """What bash offers for the last of @words, and whether a space would follow."""
+    script = """
+        source "$0"
+        compopt() { echo "$@" >&2; }
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _kymo
+        printf '%s\\n' "${COMPREPLY[@]}"
+        """
+    done = subprocess.run(["bash", "-c", script, ROOT / "completions" / "kymo.bash", *words], env=environment(),
+                          capture_output=True, text=True, check=True)
+    return done.stdout.split(), done.stderr == ""
+
+
+def test_bash_completes_verbs_and_options(verbs):
+    assert complete(KYMO, "") == (verbs, True)
+    assert complete(KYMO, "s") == (["stats", "salvage", "snapshot"], True)
+    assert complete(KYMO, "record", "--no-") == (["--no-stdlib", "--no-subprocesses"], True)
+    assert complete(KYMO, "record", "--pol") == (["--policy="], False)
+    assert complete(KYMO, "events", "-o", "x", "--f") == (["--from", "--file", "--function"], True)
+
+
+def test_bash_leaves_files_to_readline():
+    assert complete(KYMO, "info", "run") == ([], True)
+    listing = subprocess.run(["bash", "-c", f"source '{ROOT}/completions/kymo.bash'; complete -p kymo"],
+                             capture_output=True, text=True, check=True).stdout
+    assert "-o default" in listing and "-F _kymo" in listing
