@@ -11,7 +11,7 @@ static const struct command {
 	const char *summary; /* NULL: not for people */
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"record", "run a command and record every Python it starts", kymo_command_record},
+	{"record", "run a command and record every Python that it starts", kymo_command_record},
 	{"info", "what a trace holds", kymo_command_info},
 	{"ps", "the processes of a trace, and of recordings that run now", kymo_command_ps},
 	{"stats", "counts per event kind and function", kymo_command_stats},

@@ -79,13 +79,13 @@ static const char *check_payload(struct kymo_frame_scan *scan, uint64_t offset,
 	/* Far more than damage by chance ever costs. */
 	if (scan->wasted + bytes > FREE_WASTE_BYTES + WASTE_PER_BYTE * offset)
 		return "too much here looks like a frame";
-	if (bytes > scan->capacity) {
-		uint8_t *grown = realloc(scan->payload, bytes);
+	if (bytes >= scan->capacity) {
+		uint8_t *grown = realloc(scan->payload, bytes + 1U);
 
 		if (!grown)
 			return "no memory for the frame";
 		scan->payload = grown;
-		scan->capacity = bytes;
+		scan->capacity = bytes + 1U;
 	}
 	if (pread(scan->fd, scan->payload, bytes, (off_t)(offset + sizeof *header)) !=
 	    (ssize_t)bytes)

@@ -4,13 +4,11 @@
 /* How late a tick may be without a stall, and for its store to be seen. */
 #define ALLOWANCE_NS ((int64_t)KYMO_TICK_STALL_NS + 1000000)
 
+/* Times beyond are those of hostile traces; sums and differences of two can be represented. */
+#define FARTHEST_NS (INT64_MAX / 4)
+
 /* The reader writes a Clock every second.  Without one for longer, it may have been dead. */
 #define LONGEST_SEGMENT_NS 1200000000
-
-static int64_t allow(int64_t ns)
-{
-	return ns > INT64_MAX - ALLOWANCE_NS ? INT64_MAX : ns + ALLOWANCE_NS;
-}
 
 /* An event in a stall may be as late as the stall's end, and the tick of that end later still. */
 static void find_reaches(struct kymo_clock_line *clock, struct kymo_clock_stall *stalls)
@@ -18,7 +16,7 @@ static void find_reaches(struct kymo_clock_line *clock, struct kymo_clock_stall 
 	for (size_t i = clock->stall_count; i-- > 0;) {
 		struct kymo_clock_stall *stall = &stalls[i];
 
-		stall->reach_ns = allow(kymo_clock_ns(clock, stall->to_counter));
+		stall->reach_ns = kymo_clock_ns(clock, stall->to_counter) + ALLOWANCE_NS;
 		if (i + 1 < clock->stall_count &&
 		    kymo_clock_ns(clock, stall[1].from_counter) <= stall->reach_ns)
 			stall->reach_ns = stall[1].reach_ns;
@@ -62,7 +60,7 @@ int64_t kymo_clock_ns(struct kymo_clock_line *clock, uint64_t counter)
 	__int128 ticks, ns, width;
 
 	if (!clock->count)
-		return (int64_t)counter;
+		return counter < FARTHEST_NS ? (int64_t)counter : FARTHEST_NS;
 	find_segment(clock, counter);
 	a = &clock->samples[clock->last];
 	b = clock->count > 1 ? a + 1 : a;
@@ -71,7 +69,8 @@ int64_t kymo_clock_ns(struct kymo_clock_line *clock, uint64_t counter)
 	ns = (__int128)b->monotonic_ns - a->monotonic_ns;
 	if (width > 0 && ns >= 0 && ns <= INT64_MAX) /* false in a hostile trace only */
 		ticks = ticks * ns / width;
-	return (int64_t)(ticks + (__int128)a->monotonic_ns - clock->start_ns);
+	ticks += (__int128)a->monotonic_ns - clock->start_ns;
+	return ticks < -FARTHEST_NS ? -FARTHEST_NS : ticks > FARTHEST_NS ? FARTHEST_NS : (int64_t)ticks;
 }
 
 /* The first stall that ends after @counter. */
@@ -92,7 +91,7 @@ static size_t find_stall(const struct kymo_clock_line *clock, uint64_t counter)
 
 int64_t kymo_clock_latest_ns(struct kymo_clock_line *clock, uint64_t counter)
 {
-	int64_t latest = allow(kymo_clock_ns(clock, counter));
+	int64_t latest = kymo_clock_ns(clock, counter) + ALLOWANCE_NS;
 	const struct kymo_clock_sample *a, *b;
 	size_t stall;
 

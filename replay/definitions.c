@@ -303,7 +303,7 @@ static int feed(struct stream *stream, uint64_t position, const uint8_t *bytes, 
 		stream->length = 0;
 	}
 	stream->definitions->bytes += length;
-	if (kymo_grow(&stream->bytes, &stream->capacity, stream->length + length, 1))
+	if (kymo_grow(&stream->bytes, &stream->capacity, stream->length + length + 1, 1))
 		return -ENOMEM;
 	memcpy(stream->bytes + stream->length, bytes, length);
 	stream->length += length;

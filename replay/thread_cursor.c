@@ -216,8 +216,10 @@ static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
 
 		if (!gap->lost)
 			continue;
+		if (width < 0) /* the chunk before may have been closed a little later */
+			width = 0;
 		fill_event(cursor, event, KYMO_EVENT_GAP);
-		event->t_ns = cursor->chunk_end_ns + width / 2;
+		event->t_ns = cursor->low_ns - width + width / 2;
 		event->t_err_ns = (uint64_t)(width + 1) / 2;
 		event->code = NULL;
 		event->code_id = 0;

@@ -87,7 +87,7 @@ static int read_stored(const struct kymo_trace *trace, uint64_t offset, struct k
 	*what = "the file ends inside a frame";
 	if (header->stored_bytes > trace->size - offset - sizeof *header)
 		return -ENODATA;
-	if (kymo_grow(&frame->stored, &frame->stored_capacity, header->stored_bytes, 1))
+	if (kymo_grow(&frame->stored, &frame->stored_capacity, header->stored_bytes + 1U, 1))
 		return -ENOMEM;
 	result = read_at(trace, offset + sizeof *header, frame->stored, header->stored_bytes);
 	if (result)
@@ -102,10 +102,11 @@ static int unpack(struct kymo_frame *frame, const char **what)
 	const struct kymo_frame_header *header = &frame->header;
 	int raw = (int)header->raw_bytes;
 
-	if (kymo_grow(&frame->payload, &frame->payload_capacity, header->raw_bytes, 1))
+	if (kymo_grow(&frame->payload, &frame->payload_capacity, header->raw_bytes + 1U, 1))
 		return -ENOMEM;
 	if (!(header->flags & KYMO_FRAME_LZ4)) {
-		memcpy(frame->payload, frame->stored, header->raw_bytes);
+		if (header->raw_bytes) /* the buffers may be NULL otherwise */
+			memcpy(frame->payload, frame->stored, header->raw_bytes);
 		return 0;
 	}
 	*what = "payload does not decompress to the length that its header says";

@@ -5,7 +5,7 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprot
     libxxhash-dev libisal-dev libcriterion-dev)
 versions=(3.15 3.14 3.13 3.12)
 requirements=(pytest pytest-timeout hypothesis coverage)
-extras=(greenlet) # used by tests where it can be had
+extras=(greenlet pytest-xdist tox nox uv) # used by tests where they can be had
 
 say() { echo "dev: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -91,6 +91,7 @@ suite_of() {
 
 # Set $venv to a virtual environment of $python with what the tests import.
 make_venv() {
+    local extra
     venv=$build/venv-$version$place
     exec 8>"$venv.lock"
     flock 8
@@ -98,7 +99,9 @@ make_venv() {
         say "making $venv"
         "$python" -m venv --clear "$venv"
         "$venv/bin/pip" install -q --disable-pip-version-check "${requirements[@]}"
-        "$venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: "${extras[@]}" || say "going on without ${extras[*]}"
+        for extra in "${extras[@]}"; do
+            "$venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$extra" || say "going on without $extra"
+        done
         echo "$python ${requirements[*]} ${extras[*]}" >"$venv/ready"
     fi
     exec 8>&-

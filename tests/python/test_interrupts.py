@@ -142,7 +142,7 @@ sys.stdin.readline()
 def test_a_handler_in_the_program_decides(start, events, tmp_path):
     recording = start("""
 def handler(number, frame):
-    print("handled", flush=True)
+    os.write(1, b"handled\n")
 signal.signal(signal.SIGTERM, handler)
 print("ready", flush=True)
 work(int(sys.stdin.readline()))

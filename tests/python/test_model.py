@@ -249,13 +249,13 @@ def test_ids_are_inherited_up_to_the_fork(built):
 
 def test_definitions_that_repeat_or_are_missing(built):
     trace = start()
-    sound = trace.data
-    at = len(TraceBuilder().meta(0, RUN, *CLOCKS).data)
-    trace.data += sound[at:]  # the stream's first frame again
+    first_frame = trace.data[len(TraceBuilder().meta(0, RUN, *CLOCKS).data):]
+    trace.meta(1, *definitions(10, 10, "b.py"))
+    trace.data += first_frame
     trace.ends[1] += 1000
     trace.meta(1, *definitions(20, 20, "late.py"))
-    trace.chunk(("CODE", 9), ("LINE", 1), ("CODE", 20), ("LINE", 2), ("CODE", 15), ("LINE", 3), first_ordinal=1)
-    assert [event["file"] for event in built(trace)[1, 1]] == ["a.py", "late.py", None]
+    trace.chunk(*[r for id in (9, 10, 20, 15) for r in (("CODE", id), ("LINE", 1))], first_ordinal=1)
+    assert [event["file"] for event in built(trace)[1, 1]] == ["a.py", "b.py", "late.py", None]
 
 
 def test_a_line_is_not_known_where_its_code_is_not(built):
