@@ -324,7 +324,8 @@ inline load(bits, into, place)
 
 /*
  * take() in reader/take.c, of chunk @seq, which may be open if @is_tail.  In the code
- * (C1) and (C3) are one load; here it is (C1) for both.
+ * (C1) and (C3) are one load; here it is (C1) for both.  What is copied is copied in one
+ * order: each of it is checked by itself, so only what comes before and after all matters.
  */
 inline take(seq, is_tail)
 {
@@ -333,9 +334,9 @@ inline take(seq, is_tail)
 	:: CAN(L_STATE, 0) -> load(L_STATE, state, STATE(SLOT_OF(seq)))
 	:: CAN(L_COMMIT, B_C1) -> load(L_COMMIT, commit, COMMIT(SLOT_OF(seq)))
 	:: CAN(L_FIRST, B_C1 | B_C2) -> load(L_FIRST, first, FIRST(SLOT_OF(seq)))
-	:: CAN(L_LAST, B_C1 | B_C2) -> load(L_LAST, last, LAST(SLOT_OF(seq)))
-	:: CAN(L_CELL_0, B_C1 | B_C2) -> load(L_CELL_0, cell_0, CELL(SLOT_OF(seq), 0))
-	:: CAN(L_CELL_1, B_C1 | B_C2) -> load(L_CELL_1, cell_1, CELL(SLOT_OF(seq), 1))
+	:: CAN(L_LAST, L_FIRST) -> load(L_LAST, last, LAST(SLOT_OF(seq)))
+	:: CAN(L_CELL_0, L_FIRST | L_LAST) -> load(L_CELL_0, cell_0, CELL(SLOT_OF(seq), 0))
+	:: CAN(L_CELL_1, L_CELL_0) -> load(L_CELL_1, cell_1, CELL(SLOT_OF(seq), 1))
 	:: CAN(L_AGAIN, B_C0) -> load(L_AGAIN, again, STATE(SLOT_OF(seq)))
 #ifdef STREAM
 	:: CAN(L_COMMITTED, B_C5_ORDER) -> load(L_COMMITTED, committed, COMMITTED)

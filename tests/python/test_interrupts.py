@@ -142,7 +142,7 @@ sys.stdin.readline()
 def test_a_handler_in_the_program_decides(start, events, tmp_path):
     recording = start("""
 def handler(number, frame):
-    os.write(1, b"handled\n")
+    os.write(1, b"handled\\n")
 signal.signal(signal.SIGTERM, handler)
 print("ready", flush=True)
 work(int(sys.stdin.readline()))
@@ -197,7 +197,7 @@ finally:
     terminal.type("\x03")
     assert terminal.wait() == -signal.SIGINT
     assert "KeyboardInterrupt" in terminal.text
-    last = [event for event in events(trace) if event["event"] in ("RAISE", "PY_UNWIND")][-1]
+    last = events(trace, "--file", "program.py")[-1]
     assert (last["event"], last["function"], last["exception"]) == ("PY_UNWIND", "<module>", "KeyboardInterrupt")
 
 
