@@ -11,6 +11,8 @@ import pytest
 from conftest import environment
 
 IS_ROOT = os.geteuid() == 0
+# tools/debian_root.sh has seen to it that nothing gets out; the folder of a chroot cannot be asked again.
+UNSHARE = ["unshare", "--mount", "--propagation", "unchanged" if "KYMO_IN_ROOT" in os.environ else "private"]
 
 
 def _can(*words):
@@ -19,7 +21,7 @@ def _can(*words):
 
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")
 needs_mounts = pytest.mark.skipif(
-    not _can("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"), reason="needs root, and leave to mount")
+    not _can(*UNSHARE, "mount", "-t", "tmpfs", "tmpfs", "/mnt"), reason="needs root, and leave to mount")
 needs_namespaces = pytest.mark.skipif(
     not _can("unshare", "--pid", "--fork", "true"), reason="needs root, and leave to make a pid namespace")
 
@@ -28,7 +30,7 @@ def in_mounts(mounts, words, **options):
     """Run @words where the shell commands @mounts have changed what is mounted; nobody else sees that."""
     script = f"set -e; {mounts}\nexec {shlex.join(map(str, words))}"
     options = {"capture_output": True, "text": True, "timeout": 300, "env": environment()} | options
-    return subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script], **options)
+    return subprocess.run([*UNSHARE, "sh", "-c", script], **options)
 
 
 @contextlib.contextmanager
