@@ -135,7 +135,6 @@ sys.stdin.readline()
     recording.send_signal(number)
     _, errors = recording.communicate(timeout=60)
     assert recording.returncode == -number
-    assert ("KeyboardInterrupt" in errors) == (number == signal.SIGINT)
     assert len(events(tmp_path / "trace.kymo", "--function", "step", "--kind", "PY_START")) == 1000
 
 
