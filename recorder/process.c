@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "recorder/cells.h"
+#include "recorder/redact.h"
 
 struct kymo_process *kymo_current_process;
 pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -144,6 +145,7 @@ static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_
 int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struct kymo_error *error)
 {
 	struct kymo_process *process;
+	char **argv = facts->argv;
 	int result;
 
 	if (kymo_process_is_recording())
@@ -151,6 +153,12 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 	process = calloc(1, sizeof *process);
 	if (!process)
 		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
+	facts->argv = kymo_redact(argv, facts->n_argv);
+	if (!facts->argv) {
+		facts->argv = argv;
+		free(process);
+		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
+	}
 	process->session = session;
 	facts->generation = ++generation;
 	kymo_reader_forget_stall();
@@ -169,6 +177,8 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 	else
 		kymo_process_free(process);
 	pthread_mutex_unlock(&kymo_process_lock);
+	kymo_redact_free(facts->argv, facts->n_argv);
+	facts->argv = argv;
 	return result;
 }
 

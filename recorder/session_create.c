@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/chunk.h"
+#include "recorder/redact.h"
 #include "recorder/room.h"
 
 enum {
@@ -90,40 +91,6 @@ static int write_session(const char *dir, const Kymo__Config *config, struct kym
 	return result;
 }
 
-static bool looks_secret(const char *option)
-{
-	static const char *const words[] = {"password", "passwd", "secret", "token", "api-key",
-					    "api_key",	"apikey", "credential"};
-
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-		if (strcasestr(option, words[i]))
-			return true;
-	}
-	return false;
-}
-
-/* Copy @argv with the values of secret-looking options left out.  NULL without memory. */
-static char **redact(char *const *argv, size_t count)
-{
-	char **copy = calloc(count + 1, sizeof *copy);
-	bool is_value = false;
-
-	for (size_t i = 0; copy && i < count; i++) {
-		const char *arg = argv[i];
-		const char *equals = arg[0] == '-' ? strchr(arg, '=') : NULL;
-		bool is_secret = arg[0] == '-' && looks_secret(arg);
-
-		if (is_value && arg[0] != '-')
-			copy[i] = strdup("[redacted]");
-		else if (is_secret && equals && asprintf(&copy[i], "%.*s=[redacted]", (int)(equals - arg), arg) < 0)
-			copy[i] = NULL;
-		else if (!is_secret || !equals)
-			copy[i] = strdup(arg);
-		is_value = is_secret && !equals;
-	}
-	return copy;
-}
-
 static int write_run(const char *dir, const Kymo__Config *config, Kymo__Session *run,
 		     const struct kymo_session_page *page)
 {
@@ -139,7 +106,7 @@ static int write_run(const char *dir, const Kymo__Config *config, Kymo__Session 
 		memcpy(id, &now, sizeof id);
 	run->config = (Kymo__Config *)(uintptr_t)config;
 	run->kymo_version = (char *)(uintptr_t)KYMO_VERSION;
-	run->argv = redact(original, run->n_argv);
+	run->argv = kymo_redact(original, run->n_argv);
 	run->started_unix_ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 	run->counter = page->counter;
 	run->budget_bytes = page->budget_bytes;
@@ -148,9 +115,7 @@ static int write_run(const char *dir, const Kymo__Config *config, Kymo__Session 
 	run->id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
 	if (run->argv && (packed = malloc(kymo__session__get_packed_size(run) + 1)))
 		result = write_file(dir, "run", packed, kymo__session__pack(run, packed));
-	for (size_t i = 0; run->argv && i < run->n_argv; i++)
-		free(run->argv[i]);
-	free(run->argv);
+	kymo_redact_free(run->argv, run->n_argv);
 	free(packed);
 	run->argv = original;
 	run->config = NULL;

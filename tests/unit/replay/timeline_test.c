@@ -268,6 +268,59 @@ Test(timeline, an_event_lies_between_the_samples_around_it)
 	kymo_timeline_close(&timeline);
 }
 
+#define MS UINT64_C(1000000)
+
+/* A run whose counter is in nanoseconds, with a Clock each second and two stalls on end. */
+static void make_clocks(void)
+{
+	struct payload stream = {.length = 0};
+	Kymo__Config config = KYMO__CONFIG__INIT;
+	Kymo__Session session = KYMO__SESSION__INIT;
+	Kymo__ClockStall stall = KYMO__CLOCK_STALL__INIT;
+
+	config.clock_mode = KYMO_CLOCK_SAMPLED;
+	session.config = &config;
+	session.started_unix_ns = 1;
+	ADD(&stream, SESSION, session, &session);
+	for (uint64_t second = 0; second < 3; second++) {
+		Kymo__Clock clock = KYMO__CLOCK__INIT;
+
+		clock.counter = clock.monotonic_ns = second * 1000 * MS;
+		clock.unix_ns = clock.monotonic_ns + 1;
+		ADD(&stream, CLOCK, clock, &clock);
+	}
+	stall.from_counter = 150 * MS;
+	stall.to_counter = 180 * MS;
+	ADD(&stream, CLOCK_STALL, clock_stall, &stall);
+	stall.from_counter = 100 * MS;
+	stall.to_counter = 150 * MS;
+	ADD(&stream, CLOCK_STALL, clock_stall, &stall);
+	make_meta(&maker, 0, &stream);
+}
+
+Test(timeline, an_event_is_no_later_than_the_ticks_and_their_stalls_allow)
+{
+	static const struct {
+		uint64_t opened_ms, latest_ms;
+	} cases[] = {{50, 54}, {97, 184}, {120, 184}, {179, 184}, {181, 185}, {300, 304}, {1999, 2100}};
+	struct payload one = lines(1);
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct kymo_frame_header header = chunk(1, 1, 1);
+
+		header.open_clock = cases[i].opened_ms * MS;
+		header.close_clock = 2100 * MS;
+		make_start(&maker);
+		make_clocks();
+		make_chunk(&maker, header, &one);
+		cr_assert_eq(decode_first(), 1);
+		cr_assert_eq(events[0].t_ns - (int64_t)events[0].t_err_ns, (int64_t)header.open_clock);
+		cr_assert_eq(events[0].t_ns + (int64_t)events[0].t_err_ns,
+			     (int64_t)(cases[i].latest_ms * MS), "%zu", i);
+		kymo_timeline_close(&timeline);
+	}
+}
+
 Test(timeline, a_record_that_cannot_be_is_damage_and_the_next_chunk_goes_on)
 {
 	struct payload payload = lines(3), two = lines(2);

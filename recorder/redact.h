@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Command lines go into traces, and traces are handed around: secrets stay out. */
+#ifndef KYMO_RECORDER_REDACT_H
+#define KYMO_RECORDER_REDACT_H
+
+#include <stddef.h>
+
+/*
+ * Copy @count words of @argv, with "[redacted]" for the values of options whose names look
+ * secret.  Returns NULL without memory; else give it to kymo_redact_free().
+ */
+char **kymo_redact(char *const *argv, size_t count);
+void kymo_redact_free(char **copy, size_t count);
+
+#endif
