@@ -8,7 +8,7 @@
  *   -DOVERWRITE  chunks are reused under the reader's hands; it takes sealed and open ones
  *   -DBLOCK      the producer sleeps until a slot is free; the reader takes all in order
  *                (-DONE_SLOT: in a ring that could not grow)
- *   -DSTREAM     overwrite, and each event needs a definition that is written before it
+ *   -DSTREAM     one chunk, whose events need definitions that are written before them
  *   -DKILL       overwrite; the producer may be killed between any two stores
  *
  * Memory: a store goes into its process's buffer and from there into memory in any order,
@@ -441,10 +441,15 @@ active proctype salvage()
 				seq = SEQ(memory[STATE(slot)]);
 				assert(memory[FIRST(slot)] == first_of[seq]);
 				end_of_chunk = memory[FIRST(slot)] + memory[COMMIT(slot)];
-				assert(memory[COMMIT(slot)] < 1 || memory[CELL(slot, 0)] == first_of[seq]);
-				assert(memory[COMMIT(slot)] < 2 || memory[CELL(slot, 1)] == first_of[seq] + 1);
+				assert(memory[COMMIT(slot)] < 1 ||
+				       memory[CELL(slot, 0)] == first_of[seq]);
+				assert(memory[COMMIT(slot)] < 2 ||
+				       memory[CELL(slot, 1)] == first_of[seq] + 1);
 				if
-				:: seq > newest -> older_end = newest_end; newest_end = end_of_chunk; newest = seq
+				:: seq > newest ->
+					older_end = newest_end;
+					newest_end = end_of_chunk;
+					newest = seq
 				:: else -> older_end = end_of_chunk
 				fi
 			:: else

@@ -519,6 +519,11 @@ static void run_round(enum kymo_policy policy, bool is_process, struct totals *t
 	totals->kills += is_killed;
 }
 
+static void print_count(uint64_t count, const char *what)
+{
+	printf(" %llu %s", (unsigned long long)count, what);
+}
+
 static void run(enum kymo_policy policy, bool is_process, double seconds)
 {
 	static const char *const names[] = {
@@ -532,14 +537,17 @@ static void run(enum kymo_policy policy, bool is_process, double seconds)
 	do
 		run_round(policy, is_process, &totals);
 	while (kymo_monotonic_ns() < until);
-	printf("%-7s %-9s %6llu rounds, %llu killed, %llu readers replaced; %llu chunks with %llu events, "
-	       "%llu lost, %llu looks at the tail, %llu at a frozen producer, %llu chunks overwritten under "
-	       "the reader, %llu stalls\n",
-	       is_process ? "process" : "thread", names[policy], (unsigned long long)totals.rounds,
-	       (unsigned long long)totals.kills, (unsigned long long)totals.restarts,
-	       (unsigned long long)totals.chunks, (unsigned long long)totals.events,
-	       (unsigned long long)totals.lost, (unsigned long long)totals.tails,
-	       (unsigned long long)totals.freezes, (unsigned long long)totals.overwritten, (unsigned long long)totals.stalls);
+	printf("%s, %s:", is_process ? "process" : "thread", names[policy]);
+	print_count(totals.rounds, "rounds,");
+	print_count(totals.kills, "killed,");
+	print_count(totals.restarts, "readers replaced;");
+	print_count(totals.chunks, "chunks,");
+	print_count(totals.events, "events taken,");
+	print_count(totals.lost, "lost,");
+	print_count(totals.stalls, "stalls,");
+	print_count(totals.overwritten, "chunks overwritten under the reader;");
+	print_count(totals.tails, "looks at the tail,");
+	print_count(totals.freezes, "at a frozen producer\n");
 	fflush(stdout);
 }
 
@@ -559,7 +567,8 @@ int main(int argc, char **argv)
 	may_stop_for_seconds = seconds >= 60;
 	random_state = kymo_monotonic_ns() | 1;
 	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = freeze, .sa_flags = SA_RESTART}, NULL);
-	common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	REQUIRE(common != MAP_FAILED);
 	for (uint32_t policy = KYMO_POLICY_BLOCK; policy <= KYMO_POLICY_OVERWRITE; policy++) {
 		if (only && policy != only)
