@@ -54,22 +54,24 @@ after()
 
 @pytest.fixture
 def killed_reader(tmp_path):
-    """killed_reader(): record WAITS, kill its reader, let it go on; returns the session and what was said."""
+    """Record WAITS and kill its reader; a function that lets the program go on and returns what was said."""
     (tmp_path / "waits.py").write_text(WAITS)
     command = [KYMO, "record", "-o", tmp_path / "t.kymo", "--policy=drop", tmp_path / "waits.py"]
     recording = subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
-    session = recording.stdout.readline().strip()
-    with open(f"{session}/session", "rb") as page:  # reader_pid of struct kymo_session_page
+
+    def go_on():
+        return recording.communicate("", timeout=TIMEOUT)[1]
+    go_on.pid, go_on.session = recording.pid, recording.stdout.readline().strip()
+    with open(f"{go_on.session}/session", "rb") as page:  # reader_pid of struct kymo_session_page
         reader = struct.unpack_from("<I", page.read(80), 76)[0]
     os.kill(reader, signal.SIGKILL)
-    _, said = recording.communicate("", timeout=TIMEOUT)
-    return session, said
+    return go_on
 
 
 def test_what_a_killed_reader_left_is_salvaged(killed_reader, kymo, events, tmp_path):
-    session, said = killed_reader
-    assert said == f"kymo: the reader was killed; kymo salvage {session} makes a trace of what it left\n"
+    session = killed_reader.session
+    assert killed_reader() == f"kymo: the reader was killed; kymo salvage {session} makes a trace of what it left\n"
     kymo("salvage", tmp_path / "t.kymo.incomplete")
     seen = events(tmp_path / "t.kymo")
     assert {"before", "after"} <= {event.get("function") for event in seen}
@@ -78,12 +80,20 @@ def test_what_a_killed_reader_left_is_salvaged(killed_reader, kymo, events, tmp_
     assert not os.path.exists(session)
 
 
-def test_the_time_without_a_reader_is_told(killed_reader, kymo, tmp_path):
-    kymo("salvage", killed_reader[0])
+@pytest.mark.parametrize("how", ["salvaged", "started again"])
+def test_the_time_without_a_reader_is_told(how, killed_reader, kymo, tmp_path):
+    """From the last Clock of the one that was killed until before the next one."""
+    if how == "salvaged":
+        killed_reader()
+        kymo("salvage", killed_reader.session)
+    else:
+        while kymo("_read", "--session", killed_reader.session, "--owner", killed_reader.pid, check=False).returncode:
+            pass  # the first one is not gone yet
+        assert killed_reader().startswith("kymo: recorded ")
     trace = Trace(tmp_path / "t.kymo")
-    clocks, stalls = ([message["counter"] for message in trace.of_run("clock")], [*trace.of_run("clock_stall")])
-    assert (stalls[-1]["from_counter"], len(clocks)) == (clocks[-2], len(clocks))
-    assert clocks[-2] < stalls[-1]["to_counter"] <= clocks[-1]
+    clocks = [clock["counter"] for clock in trace.of_run("clock")]
+    stall = next(stall for stall in trace.of_run("clock_stall") if stall["from_counter"] in clocks)
+    assert stall["from_counter"] < stall["to_counter"] <= clocks[clocks.index(stall["from_counter"]) + 1]
 
 
 def test_a_salvaged_trace_is_the_trace(long_trace, kymo, tmp_path):
