@@ -18,24 +18,37 @@
 /*
  * A callback: @record appends the event and returns the answer, with @p ready for it.
  *
- * Nearly always the event belongs to the same code object as the thread's last one, there is
- * room, and no other thread recorded in between.  That path calls nothing, so that it needs
- * no stack frame; whatever else there is to do is done out of line.
+ * Three ways.  Most events belong to the same code object as the thread's last one, find room,
+ * and no other thread recorded in between.  Nearly all others are the first after a call or a
+ * return, and differ in the code object alone.  These two call nothing, so that they need no
+ * stack frame; whatever else there is to do is done _slowly.
  */
 #define CALLBACK_IF(is_ready, name, record)                                                      \
-	static out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args,         \
-						   size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names)) \
+	static cold PyObject *name##_slowly(PyObject *self, PyObject *const *args)               \
 	{                                                                                        \
 		struct kymo_producer *p = begin(self, args[0]);                                  \
                                                                                                  \
 		return kymo_likely(p) ? record : skip(self, args[0]);                            \
 	}                                                                                        \
-	static PyObject *name(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names) \
+	static out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args)     \
+	{                                                                                        \
+		const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);        \
+		struct kymo_producer *p = kymo_producer;                                         \
+                                                                                                 \
+		kymo_flush_branches(p);                                                          \
+		if (kymo_unlikely(!known || !kymo_is_ready(p) || !is_last_recorder(self, p)))    \
+			return name##_slowly(self, args);                                        \
+		if (p->code != args[0])                                                          \
+			kymo_append_code(p, args[0], known->start, known->first_line);           \
+		return record;                                                                   \
+	}                                                                                        \
+	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),    \
+			      PyObject *Py_UNUSED(names))                                        \
 	{                                                                                        \
 		struct kymo_producer *p = kymo_producer;                                         \
                                                                                                  \
 		if (kymo_unlikely(p->code != args[0] || !is_ready(p) || !is_last_recorder(self, p))) \
-			return name##_elsewhere(self, args, nargs, names);                       \
+			return name##_elsewhere(self, args);                                     \
 		return record;                                                                   \
 	}
 #define CALLBACK(name, record) CALLBACK_IF(kymo_is_ready, name, record)
@@ -45,17 +58,9 @@ always_inline struct kymo_python *python_of(PyObject *self)
 	return ((struct kymo_callback *)self)->python;
 }
 
-/* What the interpreter passes is not negative. */
-always_inline uint32_t number(PyObject *integer)
-{
-	if (kymo_likely(PyUnstable_Long_IsCompact((PyLongObject *)integer)))
-		return kymo_long_digit(integer);
-	return (uint32_t)PyLong_AsLong(integer);
-}
-
 always_inline uint32_t units(PyObject *offset)
 {
-	return number(offset) / KYMO_CODE_UNIT;
+	return kymo_long_value(offset) / KYMO_CODE_UNIT;
 }
 
 /* The answer for a place whose events are not wanted any more. */
@@ -113,7 +118,7 @@ static out_of_line struct kymo_producer *begin(PyObject *self, PyObject *code)
 		return NULL;
 	kymo_check_switch(p, &python->host);
 	if (p->code != code)
-		kymo_append_code(p, code, known->id, known->first_line);
+		kymo_append_code(p, code, known->start, known->first_line);
 	return p;
 }
 
@@ -135,7 +140,7 @@ static out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *ar
 	struct kymo_python *python = python_of(self);
 	const struct kymo_code *known = kymo_code_get(python, args[0]);
 	struct kymo_producer *p = kymo_producer;
-	uint32_t offset = number(args[1]);
+	uint32_t offset = kymo_long_value(args[1]);
 
 	if (!known || !known->is_wanted)
 		return skip(self, args[0]);
@@ -149,7 +154,7 @@ static out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *ar
 		kymo_append_start(p, args[0], known->start, known->first_line);
 	} else {
 		if (p->code != args[0])
-			kymo_append_code(p, args[0], known->id, known->first_line);
+			kymo_append_code(p, args[0], known->start, known->first_line);
 		kymo_append1(p, KYMO_PY_START_AT, offset / KYMO_CODE_UNIT);
 	}
 	Py_RETURN_NONE;
@@ -160,8 +165,8 @@ static PyObject *py_start(PyObject *self, PyObject *const *args, size_t Py_UNUSE
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(!known || !kymo_is_ready(p) || !is_last_recorder(self, p) ||
-			  number(args[1]) != known->entry))
+	if (kymo_unlikely(!known || args[1] != known->entry_int || !kymo_is_ready(p) ||
+			  !is_last_recorder(self, p)))
 		return start_elsewhere(self, args, false);
 	kymo_append_start(p, args[0], known->start, known->first_line);
 	Py_RETURN_NONE;
@@ -226,7 +231,7 @@ CALLBACK(c_raise_timed, call(self, p, args, KYMO_C_RAISE, true))
 
 always_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_once)
 {
-	kymo_append_line(p, number(args[1]));
+	kymo_append_line(p, kymo_long_value(args[1]));
 	if (is_once)
 		return disable(self, args[0]);
 	Py_RETURN_NONE;
@@ -271,8 +276,8 @@ CALLBACK_IF(kymo_is_ready_for_branch, branch_right_bit, bit(p, true))
 /* DISABLE switches off both ways: only when both were seen. */
 static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *args)
 {
-	uint32_t offset = number(args[1]);
-	bool is_taken = kymo_branch_is_taken(args[0], offset, number(args[2]));
+	uint32_t offset = kymo_long_value(args[1]);
+	bool is_taken = kymo_branch_is_taken(args[0], offset, kymo_long_value(args[2]));
 	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	bool is_last;
 
@@ -286,7 +291,7 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 CALLBACK(branch, jump(self, p, args, KYMO_BRANCH, false))
 CALLBACK(branch_once, arm(self, p, args))
 CALLBACK_IF(kymo_is_ready_for_branch, branch_bit,
-	    bit(p, kymo_branch_is_taken(args[0], number(args[1]), number(args[2]))))
+	    bit(p, kymo_branch_is_taken(args[0], kymo_long_value(args[1]), kymo_long_value(args[2]))))
 #endif
 
 const struct kymo_event kymo_event_ignored_call = {"CALL", KYMO_CALL, true, false, {ignore}};

@@ -17,6 +17,9 @@
 
 uint32_t kymo_codes_generation;
 
+/* Where nothing was asked for lately. */
+static struct kymo_code nobody;
+
 static struct content {
 	XXH128_hash_t hash;
 	uint64_t id;
@@ -139,7 +142,7 @@ static void define_freed(uint64_t id)
 /* The slot's free function: the code object is going away. */
 static void free_cell(void *extra)
 {
-	struct kymo_code *known = extra;
+	struct kymo_code *known = extra, **recent;
 
 	if (!known)
 		return;
@@ -149,6 +152,9 @@ static void free_cell(void *extra)
 		kymo_forget_code(known->code);
 		define_freed(known->id);
 	}
+	recent = kymo_code_recent(known->python, known->code);
+	if (*recent == known)
+		*recent = &nobody;
 	*known->link = known->next;
 	if (known->next)
 		known->next->link = known->link;
@@ -165,6 +171,8 @@ bool kymo_codes_attach(struct kymo_python *python)
 		PyErr_SetString(PyExc_RuntimeError, "kymo: all extra slots of code objects are taken");
 		return false;
 	}
+	for (size_t i = 0; i < sizeof(python->recent) / sizeof(*python->recent); i++)
+		python->recent[i] = &nobody;
 	/* Another interpreter's thread may be in intern_content() while this one forks. */
 	if (!is_forkable)
 		is_forkable = !pthread_atfork(lock_contents, unlock_contents, unlock_contents);
@@ -180,15 +188,17 @@ struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code)
 	known = kymo_code_extra(code, python->extra);
 	if (known)
 		return known;
-	known = calloc(1, sizeof(*known));
+	known = aligned_alloc(_Alignof(struct kymo_code), sizeof(*known));
 	if (!known)
 		return NULL;
+	memset(known, 0, sizeof(*known));
 	if (PyUnstable_Code_SetExtra(code, python->extra, known) < 0) {
 		/* No memory, or the interpreter is past its end. */
 		PyErr_Clear();
 		free(known);
 		return NULL;
 	}
+	known->python = python;
 	known->code = (PyCodeObject *)code;
 	known->first_line = (uint32_t)known->code->co_firstlineno;
 	known->next = python->codes;
@@ -207,14 +217,25 @@ static bool is_recording(void)
 	return kymo_process_is_recording();
 }
 
+/* The immortal object for @number; NULL: there is none.  CPython makes those up to 256 once. */
+static PyObject *small_int(uint32_t number)
+{
+	PyObject *object = number <= 256 ? PyLong_FromLong((long)number) : NULL;
+
+	Py_XDECREF(object);
+	return object;
+}
+
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 {
 	struct kymo_code *known = kymo_code_of(python, code);
 
 	if (!known || !kymo_codes_generation)
 		return NULL;
-	if (known->defined == kymo_codes_generation)
+	if (known->defined == kymo_codes_generation) {
+		*kymo_code_recent(python, code) = known;
 		return known;
+	}
 	if (!is_recording())
 		return NULL;
 	if (known->decided != kymo_codes_generation) {
@@ -231,6 +252,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {
 		known->id = define_code(known);
 		known->start = kymo_start_make(known->id);
+		known->entry_int = small_int(known->entry);
 		known->defined = known->id != KYMO_ID_UNKNOWN ? kymo_codes_generation : 0;
 	}
 	return known;

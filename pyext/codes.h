@@ -11,11 +11,14 @@
 #include "pyext/python.h"
 
 struct kymo_code {
+	/* One cache line for what events read. */
+	_Alignas(64) struct kymo_start start; /* the PY_START record for @id */
 	uint32_t defined;    /* recording in which the code has an id */
 	uint32_t id;         /* KYMO_ID_UNKNOWN: its definition was lost; tried again now and then */
 	uint32_t first_line;
-	struct kymo_start start; /* the PY_START record for @id */
-	uint32_t entry;      /* bytes: where PY_START is delivered */
+	uint32_t entry;      /* bytes: where PY_START is delivered, ... */
+	PyObject *entry_int; /* ... as the interpreter passes it if that is a small int; or NULL */
+	PyCodeObject *code;
 	uint32_t decided;    /* recording in which the filter was asked, and ... */
 	bool is_wanted;      /* ... its answer */
 	bool is_disabled;    /* DISABLE was returned for a place in this code */
@@ -23,13 +26,12 @@ struct kymo_code {
 	uint32_t name;       /* name id, for calls of it ... */
 	uint32_t named;      /* ... in this recording */
 	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
-	PyCodeObject *code;
 	struct kymo_python *python;
 	struct kymo_code *next, **link;
 };
 
 /* The recording that ids belong to; 0 while there is none. */
-extern uint32_t kymo_codes_generation;
+extern uint32_t kymo_codes_generation __attribute__((visibility("hidden")));
 
 /* Begin a recording: what is in codes from an earlier one means nothing now.  0: it ends. */
 void kymo_codes_begin(uint32_t generation);
@@ -46,15 +48,21 @@ struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code);
  */
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code);
 
-/* Of code that has an id; otherwise NULL, then see kymo_code_get(). */
-static inline struct kymo_code *kymo_code_find(const struct kymo_python *python, PyObject *code)
+static inline struct kymo_code **kymo_code_recent(struct kymo_python *python, const void *code)
 {
-	struct kymo_code *known;
+	uint32_t hash = (uint32_t)((uintptr_t)code >> 4) * 0x9e3779b1U;
 
-	if (kymo_unlikely(!PyCode_Check(code)))
-		return NULL;
-	known = kymo_code_extra(code, python->extra);
-	return kymo_likely(known && known->defined == kymo_codes_generation) ? known : NULL;
+	return &python->recent[hash >> (32 - KYMO_RECENT_BITS)];
+}
+
+/* Of code that has an id and was asked for lately; otherwise NULL, then see kymo_code_get(). */
+static inline const struct kymo_code *kymo_code_find(struct kymo_python *python, PyObject *code)
+{
+	const struct kymo_code *known = *kymo_code_recent(python, code);
+
+	if (kymo_likely((PyObject *)known->code == code && known->defined == kymo_codes_generation))
+		return known;
+	return NULL;
 }
 
 /* Remember a way of the branch at @offset bytes; true if it was known.  @is_last: both are now. */

@@ -40,10 +40,15 @@ struct kymo_method_wrapper {
 	PyObject *descriptor;
 };
 
-/* The value of a compact int that is not negative, without the arithmetic for its sign. */
-static inline uint32_t kymo_long_digit(PyObject *integer)
+/* The value of an int from 0 to 2**32 - 1, without a call. */
+static inline uint32_t kymo_long_value(PyObject *integer)
 {
-	return ((PyLongObject *)integer)->long_value.ob_digit[0];
+	const PyLongObject *number = (PyLongObject *)integer;
+	uint32_t value = number->long_value.ob_digit[0];
+
+	if (__builtin_expect(!PyUnstable_Long_IsCompact(number), 0))
+		value |= number->long_value.ob_digit[1] << PyLong_SHIFT;
+	return value;
 }
 
 /* One frame of the calling thread's stack. */

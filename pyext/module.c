@@ -129,7 +129,7 @@ static const char mark_doc[] =
 static void place_mark(struct kymo_producer *p, const struct kymo_code *known)
 {
 	if (known && known->is_wanted && p->code != known->code)
-		kymo_append_code(p, known->code, known->id, known->first_line);
+		kymo_append_code(p, known->code, known->start, known->first_line);
 }
 
 static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)

@@ -13,6 +13,7 @@
 #include "recorder/recorder.h"
 
 #define KYMO_TOOL_IDS 6
+#define KYMO_RECENT_BITS 10
 
 struct kymo_code;
 struct kymo_name_entry;
@@ -25,6 +26,7 @@ struct kymo_python {
 	int tool;              /* id with sys.monitoring, or -1 */
 	uint32_t recording;    /* that its callbacks were made for */
 	struct kymo_code *codes;
+	struct kymo_code *recent[1 << KYMO_RECENT_BITS]; /* of @codes, by address; see kymo_code_find() */
 	struct kymo_name_entry *names; /* cache, by address */
 	PyObject *callback_type;
 	PyTypeObject *method_wrapper; /* has no name in the API */

@@ -145,17 +145,17 @@ static inline void kymo_append_branch(struct kymo_producer *p, unsigned taken)
 }
 
 /* Width code (0, 1, 2: 1, 2, 4 bytes) of a field that may reach @value. */
-static inline unsigned kymo_width(uint32_t value)
+static inline uint32_t kymo_width(uint32_t value)
 {
-	return kymo_likely(value <= 0xffff) ? (unsigned)(value > 0xff) : 2;
+	return kymo_likely(value <= 0xffff) ? (value + 0xff00) >> 16 : 2;
 }
 
 /* A record of one field; no event by itself. */
 static inline void kymo_put1(struct kymo_producer *p, enum kymo_kind kind, uint32_t a)
 {
-	unsigned width = kymo_width(a);
+	uint64_t width = kymo_width(a);
 
-	kymo_put(p, (uint64_t)a << 8 | KYMO_TAG(kind, width), kymo_likely(width < 2) ? 2 + width : 5);
+	kymo_put(p, ((uint64_t)a << 8) + KYMO_TAG(kind, 0) + width, kymo_likely(width < 2) ? 2 + width : 5);
 }
 
 static inline void kymo_append1(struct kymo_producer *p, enum kymo_kind kind, uint32_t a)
@@ -191,13 +191,7 @@ static inline void kymo_set_code(struct kymo_producer *p, const void *key, uint3
 	p->offset = 0;
 }
 
-static inline void kymo_append_code(struct kymo_producer *p, const void *key, uint32_t id, uint32_t first_line)
-{
-	kymo_set_code(p, key, first_line);
-	kymo_put1(p, KYMO_CODE, id);
-}
-
-/* A PY_START record, made once for each code object. */
+/* A PY_START record, made once for each code object; a CODE record differs in the tag alone. */
 struct kymo_start {
 	uint64_t record;
 	uint64_t bytes;
@@ -216,6 +210,17 @@ static inline void kymo_append_start(struct kymo_producer *p, const void *key, s
 	kymo_set_code(p, key, first_line);
 	p->ordinal++;
 	kymo_put(p, start.record, start.bytes);
+}
+
+/* A CODE record.  Not committed: the store of the event that comes next publishes both. */
+static inline void kymo_append_code(struct kymo_producer *p, const void *key, struct kymo_start start,
+				    uint32_t first_line)
+{
+	uint64_t record = start.record - KYMO_TAG(KYMO_PY_START, 0) + KYMO_TAG(KYMO_CODE, 0);
+
+	kymo_set_code(p, key, first_line);
+	memcpy(p->payload + (uint32_t)p->word, &record, 8);
+	p->word += start.bytes;
 }
 
 static inline void kymo_append_line(struct kymo_producer *p, uint32_t line)

@@ -48,6 +48,13 @@ static uint32_t first_line(uint64_t code)
 	return (uint32_t)(code * 2654435761U) >> 8;
 }
 
+/* On its own, so that a CODE may be the last record here. */
+static void append_code(struct kymo_producer *p, const void *key, uint32_t id)
+{
+	kymo_append_code(p, key, kymo_start_make(id), first_line(id));
+	kymo_commit(p);
+}
+
 static void append(struct chunk *chunk, const struct item *item)
 {
 	struct kymo_producer *p = &chunk->p;
@@ -60,7 +67,7 @@ static void append(struct chunk *chunk, const struct item *item)
 	else if (item->kind == ITEM_MARK)
 		kymo_append_mark(p, a);
 	else if (item->kind == KYMO_CODE)
-		kymo_append_code(p, chunk, a, first_line(a));
+		append_code(p, chunk, a);
 	else if (item->kind == KYMO_PY_START)
 		kymo_append_start(p, chunk, kymo_start_make(a), first_line(a));
 	else if (item->kind == KYMO_LINE)
