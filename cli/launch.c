@@ -97,7 +97,12 @@ static bool is_gone(pid_t pid)
 	return !state || state[2] == 'Z' || state[2] == 'X';
 }
 
-int kymo_launch_wait_for_reader(struct kymo_session_page *page)
+static bool has_reader(const struct kymo_session_page *page)
+{
+	return !is_gone((pid_t)kymo_load_relaxed_u32(&page->reader_pid));
+}
+
+int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir)
 {
 	struct timespec step = {.tv_sec = 0, .tv_nsec = 200000};
 	uint64_t look_ns = 0;
@@ -116,10 +121,12 @@ int kymo_launch_wait_for_reader(struct kymo_session_page *page)
 		if (kymo_monotonic_ns() < look_ns)
 			continue;
 		look_ns = kymo_monotonic_ns() + SECOND_NS / 4;
-		if (is_gone((pid_t)kymo_load_relaxed_u32(&page->reader_pid)) &&
+		if (!has_reader(page) &&
 		    kymo_load_acquire_u32(&page->reader_state) != KYMO_READER_CLOSED)
 			return -1;
 	}
+	while (!access(session_dir, F_OK) && has_reader(page))
+		nanosleep(&step, NULL);
 	return 0;
 }
 

@@ -21,9 +21,11 @@ int kymo_launch(const char *path, char *const argv[], pid_t *pid, struct kymo_er
  */
 int kymo_launch_wait(pid_t pid);
 
-/* Wait until the trace is sealed; a signal that asks us to end hastens it.  0, or -1: the
- * reader is gone without having done so. */
-int kymo_launch_wait_for_reader(struct kymo_session_page *page);
+/*
+ * Wait until the trace is sealed and the session removed; a signal that asks us to end hastens
+ * it.  0, or -1: the reader is gone without having sealed it.
+ */
+int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir);
 
 /* The exit status for @status, or, where it was a signal, the same death. */
 int kymo_launch_end(int status);

@@ -278,7 +278,7 @@ static int run(struct recording *recording, const char *dir, int *status, struct
 	result = kymo_launch(recording->program, recording->command.words, &pid, error);
 	if (result) {
 		kymo_store_release_u32(&page->stop_wanted, 1);
-		kymo_launch_wait_for_reader(page);
+		kymo_launch_wait_for_reader(page, dir);
 		unlink(recording->output);
 		return cannot_run(recording, result);
 	}
@@ -291,7 +291,7 @@ static int run(struct recording *recording, const char *dir, int *status, struct
 		/* Release: the status before the word that says it is there. */
 		kymo_store_release_u32(&page->root_ended, 1);
 	}
-	recording->has_lost_reader = kymo_launch_wait_for_reader(page) != 0;
+	recording->has_lost_reader = kymo_launch_wait_for_reader(page, dir) != 0;
 	return 0;
 }
 
