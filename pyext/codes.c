@@ -192,9 +192,7 @@ struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code)
 	if (!known)
 		return NULL;
 	memset(known, 0, sizeof(*known));
-	if (PyUnstable_Code_SetExtra(code, python->extra, known) < 0) {
-		/* No memory, or the interpreter is past its end. */
-		PyErr_Clear();
+	if (!kymo_code_set_extra(code, python->extra, known)) {
 		free(known);
 		return NULL;
 	}

@@ -43,6 +43,9 @@ ENDS = {
     "warning": "import warnings; warnings.warn('careful'); [] is ()",
     "closed": "import sys; print('out'); sys.stdout.close()",
     "bytes": "import sys; sys.stdout.buffer.write(bytes(range(256)) * 300); sys.stderr.write('\\u20ac')",
+    "slots of code": "import ctypes\nfreed = []\nfree = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(freed.append)\n"
+                     "ctypes.pythonapi.PyUnstable_Eval_RequestCodeExtraIndex(free)\n"
+                     "exec('def f(): pass\\nf()', {})\nprint(freed)",
     "last words": "class C:\n    def __del__(self):\n        print('end')\nkept = C()",
 }
 
