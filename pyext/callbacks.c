@@ -11,10 +11,6 @@
 #include "pyext/codes.h"
 #include "pyext/names.h"
 
-#define always_inline static inline __attribute__((always_inline))
-#define out_of_line __attribute__((noinline))
-#define cold __attribute__((noinline, cold))
-
 /*
  * A callback: @record appends the event and returns the answer, with @p ready for it.
  *
@@ -24,13 +20,13 @@
  * stack frame; whatever else there is to do is done _slowly.
  */
 #define CALLBACK_IF(is_ready, name, record)                                                      \
-	static cold PyObject *name##_slowly(PyObject *self, PyObject *const *args)               \
+	static kymo_cold PyObject *name##_slowly(PyObject *self, PyObject *const *args)               \
 	{                                                                                        \
 		struct kymo_producer *p = begin(self, args[0]);                                  \
                                                                                                  \
 		return kymo_likely(p) ? record : skip(self, args[0]);                            \
 	}                                                                                        \
-	static out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args)     \
+	static kymo_out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args)     \
 	{                                                                                        \
 		const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);        \
 		struct kymo_producer *p = kymo_producer;                                         \
@@ -53,12 +49,12 @@
 	}
 #define CALLBACK(name, record) CALLBACK_IF(kymo_is_ready, name, record)
 
-always_inline struct kymo_python *python_of(PyObject *self)
+kymo_inline struct kymo_python *python_of(PyObject *self)
 {
 	return ((struct kymo_callback *)self)->python;
 }
 
-always_inline uint32_t units(PyObject *offset)
+kymo_inline uint32_t units(PyObject *offset)
 {
 	return kymo_long_value(offset) / KYMO_CODE_UNIT;
 }
@@ -77,7 +73,7 @@ static PyObject *disable(PyObject *self, PyObject *code)
 }
 
 /* The answer for an event that is not recorded. */
-static cold PyObject *skip(PyObject *self, PyObject *code)
+static kymo_cold PyObject *skip(PyObject *self, PyObject *code)
 {
 	const struct kymo_code *known = kymo_code_get(python_of(self), code);
 
@@ -86,7 +82,7 @@ static cold PyObject *skip(PyObject *self, PyObject *code)
 	Py_RETURN_NONE;
 }
 
-static out_of_line struct kymo_producer *refill(PyObject *self)
+static kymo_out_of_line struct kymo_producer *refill(PyObject *self)
 {
 	struct kymo_python *python = python_of(self);
 	struct kymo_producer *p;
@@ -102,7 +98,7 @@ static out_of_line struct kymo_producer *refill(PyObject *self)
  * Whether the code is wanted comes before all else, so that what is left out costs the
  * program nothing.
  */
-static out_of_line struct kymo_producer *begin(PyObject *self, PyObject *code)
+static kymo_out_of_line struct kymo_producer *begin(PyObject *self, PyObject *code)
 {
 	struct kymo_python *python = python_of(self);
 	const struct kymo_code *known = kymo_code_find(python, code);
@@ -123,7 +119,7 @@ static out_of_line struct kymo_producer *begin(PyObject *self, PyObject *code)
 }
 
 /* Relaxed: the GIL orders these accesses, see kymo_check_switch(). */
-always_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
+kymo_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
 {
 	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
 }
@@ -135,7 +131,7 @@ static PyObject *ignore(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(ar
 }
 
 /* A first event of the code or of the chunk, another thread's turn, an unexpected place. */
-static out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
+static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
 {
 	struct kymo_python *python = python_of(self);
 	const struct kymo_code *known = kymo_code_get(python, args[0]);
@@ -179,7 +175,7 @@ static PyObject *py_start_timed(PyObject *self, PyObject *const *args, size_t Py
 }
 
 /* Events that are told by their place alone. */
-always_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind, bool is_timed)
+kymo_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind, bool is_timed)
 {
 	if (is_timed)
 		kymo_append_time(p);
@@ -195,7 +191,7 @@ CALLBACK(py_yield, place(p, args, KYMO_PY_YIELD, false))
 CALLBACK(py_yield_timed, place(p, args, KYMO_PY_YIELD, true))
 
 /* Events with an exception: the name of its type. */
-always_inline PyObject *exception(PyObject *self, struct kymo_producer *p, PyObject *const *args,
+kymo_inline PyObject *exception(PyObject *self, struct kymo_producer *p, PyObject *const *args,
 				  enum kymo_kind kind, bool is_timed)
 {
 	if (is_timed)
@@ -213,7 +209,7 @@ CALLBACK(reraise, exception(self, p, args, KYMO_RERAISE, false))
 CALLBACK(exception_handled, exception(self, p, args, KYMO_EXCEPTION_HANDLED, false))
 CALLBACK(stop_iteration, exception(self, p, args, KYMO_STOP_ITERATION, false))
 
-always_inline PyObject *call(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
+kymo_inline PyObject *call(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
 			     bool is_timed)
 {
 	if (is_timed)
@@ -229,7 +225,7 @@ CALLBACK(c_return_timed, call(self, p, args, KYMO_C_RETURN, true))
 CALLBACK(c_raise, call(self, p, args, KYMO_C_RAISE, false))
 CALLBACK(c_raise_timed, call(self, p, args, KYMO_C_RAISE, true))
 
-always_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_once)
+kymo_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_once)
 {
 	kymo_append_line(p, kymo_long_value(args[1]));
 	if (is_once)
@@ -240,7 +236,7 @@ always_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *
 CALLBACK(py_line, line(self, p, args, false))
 CALLBACK(py_line_once, line(self, p, args, true))
 
-always_inline PyObject *instruction(struct kymo_producer *p, PyObject *const *args)
+kymo_inline PyObject *instruction(struct kymo_producer *p, PyObject *const *args)
 {
 	kymo_append_instruction(p, units(args[1]));
 	Py_RETURN_NONE;
@@ -248,7 +244,7 @@ always_inline PyObject *instruction(struct kymo_producer *p, PyObject *const *ar
 
 CALLBACK(py_instruction, instruction(p, args))
 
-always_inline PyObject *jump(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
+kymo_inline PyObject *jump(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
 			     bool is_once)
 {
 	kymo_append2(p, kind, units(args[1]), units(args[2]));
@@ -259,7 +255,7 @@ always_inline PyObject *jump(PyObject *self, struct kymo_producer *p, PyObject *
 
 CALLBACK(py_jump, jump(self, p, args, KYMO_JUMP, false))
 
-always_inline PyObject *bit(struct kymo_producer *p, bool is_taken)
+kymo_inline PyObject *bit(struct kymo_producer *p, bool is_taken)
 {
 	kymo_append_branch(p, is_taken);
 	Py_RETURN_NONE;

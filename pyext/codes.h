@@ -19,12 +19,12 @@ struct kymo_code {
 	uint32_t entry;      /* bytes: where PY_START is delivered, ... */
 	PyObject *entry_int; /* ... as the interpreter passes it if that is a small int; or NULL */
 	PyCodeObject *code;
+	uint32_t name;       /* name id, for calls of it ... */
+	uint32_t named;      /* ... in this recording */
 	uint32_t decided;    /* recording in which the filter was asked, and ... */
 	bool is_wanted;      /* ... its answer */
 	bool is_disabled;    /* DISABLE was returned for a place in this code */
 	uint32_t sights;     /* since the definition was lost */
-	uint32_t name;       /* name id, for calls of it ... */
-	uint32_t named;      /* ... in this recording */
 	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
 	struct kymo_python *python;
 	struct kymo_code *next, **link;

@@ -140,27 +140,28 @@ static struct kymo_name_entry *entry_of(struct kymo_python *python, const void *
 	return &python->names[((uintptr_t)address >> 4) * 0x9e3779b97f4a7c15U >> 52];
 }
 
-/* Look @want up; its id is set then. */
-static bool find(struct kymo_python *python, struct kymo_name_entry *want)
+/* Only what is_cacheable() is ever kept, so what is found needs no such check. */
+kymo_inline const struct kymo_name_entry *find(struct kymo_python *python, const void *address, const void *text,
+						 const void *owner, uint32_t version)
 {
-	const struct kymo_name_entry *known = entry_of(python, want->address);
+	const struct kymo_name_entry *known = entry_of(python, address);
 
-	want->generation = strings_generation;
-	want->id = known->id;
-	return known->address == want->address && known->text == want->text &&
-	       known->owner == want->owner && known->version == want->version &&
-	       known->generation == want->generation;
+	if (kymo_likely(known->address == address && known->text == text && known->owner == owner &&
+			known->version == version && known->generation == strings_generation))
+		return known;
+	return NULL;
 }
 
 static uint32_t keep(struct kymo_python *python, struct kymo_name_entry *entry, const char *name)
 {
+	entry->generation = strings_generation;
 	entry->id = intern(KYMO__DEFINITION__KIND_NAME, name);
 	if (entry->id != KYMO_ID_UNKNOWN)
 		*entry_of(python, entry->address) = *entry;
 	return entry->id;
 }
 
-uint32_t kymo_name_of_type(struct kymo_python *python, PyTypeObject *type)
+static kymo_out_of_line uint32_t define_type(struct kymo_python *python, PyTypeObject *type)
 {
 	struct kymo_name_entry entry = {
 		.address = type,
@@ -168,20 +169,23 @@ uint32_t kymo_name_of_type(struct kymo_python *python, PyTypeObject *type)
 		.version = type->tp_version_tag,
 	};
 	struct kymo_arena arena = {0};
-	const char *name;
-	uint32_t id;
+	const char *name = type_name(&arena, type);
+	uint32_t id = is_cacheable(type) ? keep(python, &entry, name) : intern(KYMO__DEFINITION__KIND_NAME, name);
 
-	if (is_cacheable(type) && find(python, &entry))
-		return entry.id;
-	name = type_name(&arena, type);
-	id = is_cacheable(type) ? keep(python, &entry, name) : intern(KYMO__DEFINITION__KIND_NAME, name);
 	kymo_arena_free(&arena);
 	return id;
 }
 
-/* "owner.name" for what is defined in C at @address. */
-static uint32_t name_of_member(struct kymo_python *python, const void *address, const char *name,
-			       PyTypeObject *owner)
+uint32_t kymo_name_of_type(struct kymo_python *python, PyTypeObject *type)
+{
+	const struct kymo_name_entry *known =
+		find(python, type, type_name_place(type), NULL, type->tp_version_tag);
+
+	return known ? known->id : define_type(python, type);
+}
+
+static kymo_out_of_line uint32_t define_member(struct kymo_python *python, const void *address, const char *name,
+					  PyTypeObject *owner)
 {
 	struct kymo_name_entry entry = {
 		.address = address,
@@ -193,34 +197,45 @@ static uint32_t name_of_member(struct kymo_python *python, const void *address, 
 	char text[512];
 	uint32_t id;
 
-	if (is_cacheable(owner) && find(python, &entry))
-		return entry.id;
 	snprintf(text, sizeof(text), "%s.%s", type_name(&arena, owner), name);
 	id = is_cacheable(owner) ? keep(python, &entry, text) : intern(KYMO__DEFINITION__KIND_NAME, text);
 	kymo_arena_free(&arena);
 	return id;
 }
 
-/* "module.name", or just the name of a built-in. */
-static uint32_t name_of_function(struct kymo_python *python, const PyMethodDef *def, PyObject *module)
+/* "owner.name" for what is defined in C at @address. */
+kymo_inline uint32_t name_of_member(struct kymo_python *python, const void *address, const char *name,
+				      PyTypeObject *owner)
+{
+	const struct kymo_name_entry *known = find(python, address, name, owner, owner->tp_version_tag);
+
+	return known ? known->id : define_member(python, address, name, owner);
+}
+
+static kymo_out_of_line uint32_t define_function(struct kymo_python *python, const PyMethodDef *def, PyObject *module)
 {
 	struct kymo_name_entry entry = {.address = def, .text = def->ml_name, .owner = module};
 	struct kymo_arena arena = {0};
-	const char *where;
+	const char *where = module && PyUnicode_Check(module) ? kymo_text(&arena, module) : "builtins";
 	char text[512];
 	uint32_t id;
 
-	if (find(python, &entry))
-		return entry.id;
-	where = module && PyUnicode_Check(module) ? kymo_text(&arena, module) : "builtins";
-	if (!strcmp(where, "builtins"))
+	if (!strcmp(where, "builtins")) {
 		id = keep(python, &entry, def->ml_name);
-	else {
+	} else {
 		snprintf(text, sizeof(text), "%s.%s", where, def->ml_name);
 		id = keep(python, &entry, text);
 	}
 	kymo_arena_free(&arena);
 	return id;
+}
+
+/* "module.name", or just the name of a built-in. */
+kymo_inline uint32_t name_of_function(struct kymo_python *python, const PyMethodDef *def, PyObject *module)
+{
+	const struct kymo_name_entry *known = find(python, def, def->ml_name, module, 0);
+
+	return known ? known->id : define_function(python, def, module);
 }
 
 static uint32_t name_of_builtin(struct kymo_python *python, PyCFunctionObject *function)
@@ -233,7 +248,7 @@ static uint32_t name_of_builtin(struct kymo_python *python, PyCFunctionObject *f
 			      PyType_Check(self) ? (PyTypeObject *)self : Py_TYPE(self));
 }
 
-static uint32_t name_of_code(struct kymo_python *python, PyObject *code)
+static kymo_out_of_line uint32_t define_code(struct kymo_python *python, PyObject *code)
 {
 	struct kymo_code *known = kymo_code_of(python, code);
 	struct kymo_arena arena = {0};
@@ -248,7 +263,16 @@ static uint32_t name_of_code(struct kymo_python *python, PyObject *code)
 	return known->name;
 }
 
-uint32_t kymo_name_of_callable(struct kymo_python *python, PyObject *callable)
+kymo_inline uint32_t name_of_code(struct kymo_python *python, PyObject *code)
+{
+	const struct kymo_code *known = kymo_code_find(python, code);
+
+	if (kymo_likely(known && known->named == strings_generation && known->name != KYMO_ID_UNKNOWN))
+		return known->name;
+	return define_code(python, code);
+}
+
+static kymo_out_of_line uint32_t name_of_other(struct kymo_python *python, PyObject *callable)
 {
 	if (PyMethod_Check(callable))
 		callable = PyMethod_GET_FUNCTION(callable);
@@ -269,4 +293,26 @@ uint32_t kymo_name_of_callable(struct kymo_python *python, PyObject *callable)
 		return name_of_member(python, descr->d_base, descr->d_base->name, PyDescr_TYPE(descr));
 	}
 	return kymo_name_of_type(python, PyType_Check(callable) ? (PyTypeObject *)callable : Py_TYPE(callable));
+}
+
+/* The most frequent kinds of callables first, by exact type; name_of_other() knows them all. */
+uint32_t kymo_name_of_callable(struct kymo_python *python, PyObject *callable)
+{
+	const PyTypeObject *type = Py_TYPE(callable);
+
+	if (type == &PyFunction_Type)
+		return name_of_code(python, PyFunction_GET_CODE(callable));
+	if (type == &PyMethodDescr_Type) {
+		PyMethodDescrObject *descr = (PyMethodDescrObject *)callable;
+
+		return name_of_member(python, descr->d_method, descr->d_method->ml_name, PyDescr_TYPE(descr));
+	}
+	if (type == &PyCFunction_Type) {
+		PyCFunctionObject *function = (PyCFunctionObject *)callable;
+		PyObject *self = function->m_self;
+
+		if (self && Py_IS_TYPE(self, &PyModule_Type))
+			return name_of_function(python, function->m_ml, function->m_module);
+	}
+	return name_of_other(python, callable);
 }

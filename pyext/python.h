@@ -12,6 +12,11 @@
 #include "pyext/cpython.h"
 #include "recorder/recorder.h"
 
+/* For what runs once per event: fast paths in one piece, and the rest out of their way. */
+#define kymo_inline static inline __attribute__((always_inline))
+#define kymo_out_of_line __attribute__((noinline))
+#define kymo_cold __attribute__((noinline, cold))
+
 #define KYMO_TOOL_IDS 6
 #define KYMO_RECENT_BITS 10
 

@@ -166,11 +166,11 @@ static inline void kymo_append1(struct kymo_producer *p, enum kymo_kind kind, ui
 
 static inline void kymo_append2(struct kymo_producer *p, enum kymo_kind kind, uint32_t a, uint32_t b)
 {
-	unsigned width = kymo_width(a | b);
+	uint64_t width = kymo_width(a | b);
 
 	p->ordinal++;
 	if (kymo_likely(width < 2)) {
-		kymo_put(p, (uint64_t)b << (8 + (8 << width)) | (uint64_t)a << 8 | KYMO_TAG(kind, width),
+		kymo_put(p, ((uint64_t)b << (16 + 8 * width)) + ((uint64_t)a << 8) + KYMO_TAG(kind, 0) + width,
 			 3 + 2 * width);
 		return;
 	}
