@@ -11,6 +11,8 @@
 #include "cli/overview.h"
 #include "cli/text.h"
 
+#define THREADS_SHOWN 20 /* of each process, as text */
+
 static const char help[] =
 	"usage: kymo info [--json] TRACE\n"
 	"\n"
@@ -62,10 +64,10 @@ static void print_session(const struct kymo_overview *overview)
 
 	if (!session)
 		return;
-	fputs("command    ", stdout);
+	fputs("command   ", stdout);
 	for (size_t i = 0; i < session->n_argv; i++) {
-		kymo_text_put(stdout, session->argv[i]);
 		putchar(' ');
+		kymo_text_put(stdout, session->argv[i]);
 	}
 	fputs("\ndirectory  ", stdout);
 	kymo_text_put(stdout, session->working_directory);
@@ -100,6 +102,8 @@ static void print_process(const struct kymo_overview *overview,
 {
 	const struct kymo_timeline *timeline = &overview->timeline;
 	char text[KYMO_DESCRIBE_BYTES], count[KYMO_TEXT_BYTES];
+	uint64_t others = 0, events = 0, lost = 0;
+	unsigned shown = 0;
 
 	printf("process %" PRIu32 "  ", process->pid);
 	kymo_process_put_command(stdout, process);
@@ -114,10 +118,21 @@ static void print_process(const struct kymo_overview *overview,
 
 		if (stream->process != process)
 			continue;
+		if (shown++ >= THREADS_SHOWN) {
+			others++;
+			events += overview->streams[i].events;
+			lost += overview->streams[i].lost;
+			continue;
+		}
 		fputs("  ", stdout);
 		kymo_stream_put_name(stdout, stream);
 		printf(": %s events", kymo_text_count(overview->streams[i].events, count));
 		print_lost(&overview->streams[i]);
+	}
+	if (others) {
+		printf("  %s more threads: ", kymo_text_count(others, count));
+		printf("%s events, ", kymo_text_count(events, count));
+		printf("%s lost; --json names them\n", kymo_text_count(lost, count));
 	}
 	if (process->end && process->end->threads_unrecorded) {
 		printf("  %s threads not recorded, ",

@@ -81,6 +81,24 @@ def test_info(trace, everything, kymo):
     assert "'second'" in text and "exited with status 0" in text and "secret" not in text
 
 
+def test_info_of_many_threads(record, kymo):
+    """The first ones by name, the rest as a sum."""
+    trace = record("""
+from threading import Thread
+def run(): pass
+for number in range(50):
+    thread = Thread(target=run, name=f"worker {number}")
+    thread.start()
+    thread.join()
+""")
+    about = json.loads(kymo("info", "--json", trace).stdout)
+    threads = about["processes"][0]["threads"]
+    lines = kymo("info", trace).stdout.splitlines()
+    rest, = [line for line in lines if "more threads" in line]
+    assert len(threads) == 51 and sum("thread" in line and ": " in line for line in lines) == 21
+    assert numbers(rest) == [31, sum(thread["events"] for thread in threads[20:]), 0]
+
+
 def test_ps(trace, everything, kymo):
     parent, child = kymo("ps", trace).stdout.splitlines()
     pids = list(dict.fromkeys(event["pid"] for event in everything))
