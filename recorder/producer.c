@@ -300,9 +300,9 @@ static bool attach_ring(struct kymo_producer *p)
 	return true;
 }
 
-struct kymo_producer *kymo_refill(const struct kymo_host *host)
+static __attribute__((noinline)) struct kymo_producer *refill_slowly(struct kymo_producer *p,
+								     const struct kymo_host *host)
 {
-	struct kymo_producer *p = kymo_producer;
 	struct kymo_process *process;
 	int saved_errno = errno;
 	uint32_t reason = 0;
@@ -342,6 +342,26 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 	if (p)
 		p->tick_seen = kymo_load_relaxed_u64(p->tick);
 	errno = saved_errno;
+	return p;
+}
+
+/* Nothing is due but the time: the chunk has room, and the thread and the process are as they were. */
+static bool has_room(const struct kymo_producer *p)
+{
+	return p->payload && p->process == kymo_current_process && (uint32_t)p->word < p->chunk_limit &&
+	       !p->name_tries;
+}
+
+struct kymo_producer *kymo_refill(const struct kymo_host *host)
+{
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(!has_room(p)))
+		return refill_slowly(p, host);
+	kymo_flush_branches(p);
+	if (!kymo_is_ready(p) && has_clock(p))
+		kymo_append_time(p);
+	p->tick_seen = kymo_load_relaxed_u64(p->tick);
 	return p;
 }
 
