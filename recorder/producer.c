@@ -319,7 +319,6 @@ static __attribute__((noinline)) struct kymo_producer *refill_slowly(struct kymo
 		return NULL;
 	if (!p->thread && !(p = enroll(process, p, host)))
 		return NULL;
-	kymo_flush_branches(p);
 	if (!p->ring && !attach_ring(p)) {
 		lose(p, KYMO_LOSS_NO_RING);
 		p = NULL;
@@ -356,9 +355,9 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 {
 	struct kymo_producer *p = kymo_producer;
 
+	kymo_flush_branches(p);
 	if (kymo_unlikely(!has_room(p)))
 		return refill_slowly(p, host);
-	kymo_flush_branches(p);
 	if (!kymo_is_ready(p) && has_clock(p))
 		kymo_append_time(p);
 	p->tick_seen = kymo_load_relaxed_u64(p->tick);
