@@ -58,7 +58,7 @@ enum kymo_policy {
 };
 
 enum kymo_clock_mode {
-	KYMO_CLOCK_SAMPLED = 1, /* about every 32nd record, and after each tick */
+	KYMO_CLOCK_SAMPLED = 1, /* about every 90th record, and after each tick */
 	KYMO_CLOCK_EXACT = 2,   /* also at every call and return */
 	KYMO_CLOCK_NONE = 3,    /* at chunk boundaries only */
 };

@@ -139,38 +139,45 @@ static void define_freed(uint64_t id)
 	kymo_define(&definition);
 }
 
-/* The slot's free function: the code object is going away. */
-static void free_cell(void *extra)
+/* The pointer to what is known of @code, or to be set to it. */
+static struct kymo_code **find_link(struct kymo_python *python, const void *code)
 {
-	struct kymo_code *known = extra, **recent;
+	struct kymo_code **link = &python->codes[kymo_code_hash(code) >> (32 - KYMO_CODES_BITS)];
+
+	while (*link && (void *)(*link)->code != code)
+		link = &(*link)->next;
+	return link;
+}
+
+static int watch(PyCodeEvent event, PyCodeObject *code)
+{
+	struct kymo_python *python = event == PY_CODE_EVENT_DESTROY ? kymo_python_find() : NULL;
+	struct kymo_code **link = python ? find_link(python, code) : NULL;
+	struct kymo_code *known = link ? *link : NULL, **recent;
 
 	if (!known)
-		return;
+		return 0;
 	/* The registers of a forked child that has not joined yet are blank, and its stream
 	 * is not open: ids are not reused, so the message is not missed. */
 	if (known->defined == kymo_codes_generation && kymo_process_is_recording()) {
-		kymo_forget_code(known->code);
+		kymo_forget_code(code);
 		define_freed(known->id);
 	}
-	recent = kymo_code_recent(known->python, known->code);
+	recent = kymo_code_recent(python, code);
 	if (*recent == known)
 		*recent = &nobody;
-	*known->link = known->next;
-	if (known->next)
-		known->next->link = known->link;
+	*link = known->next;
 	free(known->arms);
 	free(known);
+	return 0;
 }
 
 bool kymo_codes_attach(struct kymo_python *python)
 {
 	static bool is_forkable;
 
-	python->extra = PyUnstable_Eval_RequestCodeExtraIndex(free_cell);
-	if (python->extra < 0) {
-		PyErr_SetString(PyExc_RuntimeError, "kymo: all extra slots of code objects are taken");
+	if (PyCode_AddWatcher(watch) < 0)
 		return false;
-	}
 	for (size_t i = 0; i < sizeof(python->recent) / sizeof(*python->recent); i++)
 		python->recent[i] = &nobody;
 	/* Another interpreter's thread may be in intern_content() while this one forks. */
@@ -181,29 +188,20 @@ bool kymo_codes_attach(struct kymo_python *python)
 
 struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code)
 {
-	struct kymo_code *known;
+	struct kymo_code *known, **link;
 
 	if (!PyCode_Check(code))
 		return NULL;
-	known = kymo_code_extra(code, python->extra);
-	if (known)
-		return known;
+	link = find_link(python, code);
+	if (*link)
+		return *link;
 	known = aligned_alloc(_Alignof(struct kymo_code), sizeof(*known));
 	if (!known)
 		return NULL;
 	memset(known, 0, sizeof(*known));
-	if (!kymo_code_set_extra(code, python->extra, known)) {
-		free(known);
-		return NULL;
-	}
-	known->python = python;
 	known->code = (PyCodeObject *)code;
 	known->first_line = (uint32_t)known->code->co_firstlineno;
-	known->next = python->codes;
-	known->link = &python->codes;
-	if (known->next)
-		known->next->link = &known->next;
-	python->codes = known;
+	*link = known;
 	return known;
 }
 

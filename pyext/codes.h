@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Codes: what is known of a code object, in its extra slot.
+ * Codes: what is known of a code object, by its address.  A watcher tells when it goes.  Nothing is kept
+ * in the code object itself: one with an extra slot in use cannot be passed to another interpreter.
  *
  * Every function is called with the interpreter's GIL held; interpreters with GILs of
  * their own share the tables behind this, under a lock.
@@ -26,8 +27,7 @@ struct kymo_code {
 	bool is_disabled;    /* DISABLE was returned for a place in this code */
 	uint32_t sights;     /* since the definition was lost */
 	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
-	struct kymo_python *python;
-	struct kymo_code *next, **link;
+	struct kymo_code *next; /* in its chain */
 };
 
 /* The recording that ids belong to; 0 while there is none. */
@@ -48,11 +48,14 @@ struct kymo_code *kymo_code_of(struct kymo_python *python, PyObject *code);
  */
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code);
 
+static inline uint32_t kymo_code_hash(const void *code)
+{
+	return (uint32_t)((uintptr_t)code >> 4) * 0x9e3779b1U;
+}
+
 static inline struct kymo_code **kymo_code_recent(struct kymo_python *python, const void *code)
 {
-	uint32_t hash = (uint32_t)((uintptr_t)code >> 4) * 0x9e3779b1U;
-
-	return &python->recent[hash >> (32 - KYMO_RECENT_BITS)];
+	return &python->recent[kymo_code_hash(code) >> (32 - KYMO_RECENT_BITS)];
 }
 
 /* Of code that has an id and was asked for lately; otherwise NULL, then see kymo_code_get(). */

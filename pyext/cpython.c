@@ -85,20 +85,6 @@ uint32_t kymo_entry_offset(const uint8_t *bytecode, size_t bytes)
 	return 0;
 }
 
-bool kymo_code_set_extra(PyObject *code, Py_ssize_t index, void *extra)
-{
-	struct kymo_code_extras *extras = ((PyCodeObject *)code)->co_extra;
-	Py_ssize_t size = extras ? extras->size : 0;
-
-	if (PyUnstable_Code_SetExtra(code, index, extra) < 0) {
-		PyErr_Clear();
-		return false;
-	}
-	extras = ((PyCodeObject *)code)->co_extra;
-	extras->size = size > index ? size : index + 1;
-	return true;
-}
-
 PyObject *kymo_code_bytes(PyCodeObject *code)
 {
 	bool was_cached = code->_co_cached && code->_co_cached->_co_code;

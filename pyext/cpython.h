@@ -21,25 +21,6 @@
 #define KYMO_FREE_THREADED false
 #endif
 
-/* PyUnstable_Code_GetExtra() without the call: the layout has been this since 3.6. */
-struct kymo_code_extras {
-	Py_ssize_t size;
-	void *slots[];
-};
-
-static inline void *kymo_code_extra(PyObject *code, Py_ssize_t index)
-{
-	const struct kymo_code_extras *extras = ((PyCodeObject *)code)->co_extra;
-
-	return extras && index < extras->size ? extras->slots[index] : NULL;
-}
-
-/*
- * PyUnstable_Code_SetExtra(), with no more slots than up to @index: when the code goes away, CPython calls
- * the free functions of all that it has, used or not.  False: no memory, or the interpreter is past its end.
- */
-bool kymo_code_set_extra(PyObject *code, Py_ssize_t index, void *extra);
-
 /* What `object().__init__` is; the layout has been this since 2.2. */
 struct kymo_method_wrapper {
 	PyObject_HEAD

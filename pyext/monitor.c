@@ -213,6 +213,20 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config)
 	return !PyErr_Occurred() && set_events(python, mask);
 }
 
+static bool reset_code(const struct kymo_python *python, struct kymo_code *code, unsigned long mask)
+{
+	code->is_disabled = false;
+	for (int turn = 0; turn < 2; turn++) {
+		PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool, code->code,
+						     turn ? 0 : mask);
+
+		if (!done)
+			return false;
+		Py_DECREF(done);
+	}
+	return true;
+}
+
 /*
  * A place that was switched off stays so, for whoever gets the tool id next, until its code is
  * instrumented anew: that happens when it next runs, but only if its events were found changed in
@@ -222,17 +236,10 @@ static bool reset_places(struct kymo_python *python)
 {
 	unsigned long mask = event_mask(&kymo_events[0]);
 
-	for (struct kymo_code *code = python->codes; code; code = code->next) {
-		if (!code->is_disabled)
-			continue;
-		code->is_disabled = false;
-		for (int turn = 0; turn < 2; turn++) {
-			PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool,
-							     code->code, turn ? 0 : mask);
-
-			if (!done)
+	for (size_t i = 0; i < sizeof(python->codes) / sizeof(*python->codes); i++) {
+		for (struct kymo_code *code = python->codes[i]; code; code = code->next) {
+			if (code->is_disabled && !reset_code(python, code, mask))
 				return false;
-			Py_DECREF(done);
 		}
 	}
 	return true;

@@ -90,24 +90,23 @@ static bool thread_name(const struct kymo_host *host, char *name, size_t bytes)
 }
 
 /* All interpreters that ever were; ids are not reused. */
-static struct kymo_python *pythons;
+static struct kymo_python *_Atomic pythons;
 static pthread_mutex_t pythons_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct kymo_python *find(int64_t interpreter)
+struct kymo_python *kymo_python_find(void)
 {
-	struct kymo_python *python;
+	int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
+	struct kymo_python *python = pythons;
 
-	pthread_mutex_lock(&pythons_lock);
-	for (python = pythons; python && python->host.interpreter != interpreter;)
+	while (python && python->host.interpreter != interpreter)
 		python = python->next;
-	pthread_mutex_unlock(&pythons_lock);
 	return python;
 }
 
 struct kymo_python *kymo_python_get(void)
 {
 	int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
-	struct kymo_python *python = find(interpreter);
+	struct kymo_python *python = kymo_python_find();
 	PyObject *monitoring = PySys_GetObject("monitoring");
 	PyObject *wrapper;
 

@@ -19,6 +19,7 @@
 
 #define KYMO_TOOL_IDS 6
 #define KYMO_RECENT_BITS 10
+#define KYMO_CODES_BITS 14
 
 struct kymo_code;
 struct kymo_name_entry;
@@ -26,12 +27,11 @@ struct kymo_name_entry;
 struct kymo_python {
 	struct kymo_host host; /* first: the recorder hands this back */
 	struct kymo_gil gil;
-	Py_ssize_t extra;      /* index of our slot in the code objects of this interpreter */
 	bool entering;         /* the event at hand entered a frame that was not on the stack before */
 	int tool;              /* id with sys.monitoring, or -1 */
 	uint32_t recording;    /* that its callbacks were made for */
-	struct kymo_code *codes;
-	struct kymo_code *recent[1 << KYMO_RECENT_BITS]; /* of @codes, by address; see kymo_code_find() */
+	struct kymo_code *codes[1 << KYMO_CODES_BITS]; /* all that are known, in chains, by address */
+	struct kymo_code *recent[1 << KYMO_RECENT_BITS]; /* by address; see kymo_code_find() */
 	struct kymo_name_entry *names; /* cache, by address */
 	PyObject *callback_type;
 	PyTypeObject *method_wrapper; /* has no name in the API */
@@ -42,5 +42,8 @@ struct kymo_python {
 
 /* The calling interpreter's; made at the first call.  NULL with an exception set. */
 struct kymo_python *kymo_python_get(void);
+
+/* The same if it has been made; otherwise NULL. */
+struct kymo_python *kymo_python_find(void);
 
 #endif

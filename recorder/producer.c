@@ -12,8 +12,8 @@
 #include "recorder/process.h"
 
 enum {
-	/* Payload between two readings of the clock: about 32 records of 3 bytes. */
-	SAMPLE_BYTES = 96,
+	/* Payload between two readings of the clock: about 90 records of 3 bytes. */
+	SAMPLE_BYTES = 256,
 	/* Events of a thread without a ring until it asks for one again. */
 	RETRY_EVENTS = 1 << 16,
 	/* A new thread has no name yet when its first event comes, and may have few events: it is

@@ -43,6 +43,11 @@ ENDS = {
     "warning": "import warnings; warnings.warn('careful'); [] is ()",
     "closed": "import sys; print('out'); sys.stdout.close()",
     "bytes": "import sys; sys.stdout.buffer.write(bytes(range(256)) * 300); sys.stderr.write('\\u20ac')",
+    "passed to another interpreter": "from concurrent import interpreters\n"
+                                     "def apply(function):\n    return function(1)\n"
+                                     "def make():\n    return lambda value: value + 1\n"
+                                     "function = make()\nfunction(1)\n"
+                                     "other = interpreters.create()\nprint(other.call(apply, function))\nother.close()",
     "slots of code": "import ctypes\nfreed = []\nfree = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(freed.append)\n"
                      "ctypes.pythonapi.PyUnstable_Eval_RequestCodeExtraIndex(free)\n"
                      "exec('def f(): pass\\nf()', {})\nprint(freed)",
