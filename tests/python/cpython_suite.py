@@ -8,10 +8,10 @@ by KYMO=1, and compares which tests fail.  The tool has the tool id and the even
 in every child process: a virtual environment has the one as an installation does, the other by a .pth file.
 What fails only when recorded is run twice more in both ways.  Each trace must pass `kymo verify`.
 
-The status is 1 if a test fails only when recorded, each time, and KNOWN does not say why.
+The status is 1 if a test fails each time that it is recorded, and only then.  There are no exceptions:
+test_monitoring, which wants every tool id for itself, fails in the same tests with any tool.
 """
 import argparse
-import fnmatch
 import importlib.util
 import os
 import re
@@ -32,8 +32,9 @@ TIMEOUT = 300
 
 MODULES = """
     test_generators test_coroutines test_asyncgen test_exceptions test_exception_group test_except_star test_raise
-    test_sys_settrace test_sys_setprofile test_gc test_weakref test_code test_frame test_dis test_compile test_peepholer
-    test_opcache test_syntax test_scope test_grammar test_call test_patma test_with test_yield_from test_traceback
+    test_sys_settrace test_sys_setprofile test_monitoring test_gc test_weakref test_code test_frame test_dis
+    test_compile test_peepholer test_opcache test_syntax test_scope test_grammar test_call test_patma test_with
+    test_yield_from test_traceback
     test_dict test_set test_descr test_class test_super test_iter test_itertools test_functools test_inspect
     test_contextlib test_contextlib_async test_context test_contextvars test_types test_typing test_builtin test_sys
     test_threading test_thread test_threading_local test_queue test_sched test_signal test_fork1 test_wait3
@@ -48,11 +49,6 @@ MODULES = """
 
 # Left out: they end the interpreter under any tool that asks for INSTRUCTION, and the module's other tests with it.
 CRASHES = ["test.test_code.CodeTest.test_invalid_bytecode"]
-
-# What no recorder can keep from these tests: patterns of their names, and why.
-KNOWN = {
-    "test.test_monitoring.*": "wants every tool id for itself",
-}
 
 NOTHING = """
 import os, sys
@@ -162,9 +158,7 @@ class Suite:
         plain, count = self.run(module, {})
         with_tool, _ = self.run(module, self.nothing)
         recorded, _ = self.run(module, self.recorded)
-        alone = recorded.keys() - plain.keys() - with_tool.keys()
-        known = {name: why for name in alone for pattern, why in KNOWN.items() if fnmatch.fnmatchcase(name, pattern)}
-        suspects = {name: 1 for name in alone - known.keys()}
+        suspects = {name: 1 for name in recorded.keys() - plain.keys() - with_tool.keys()}
         for _ in range(2 if suspects else 0):
             with_tool |= self.run(module, self.nothing)[0]
             again = self.run(module, self.recorded)[0]
@@ -172,7 +166,6 @@ class Suite:
             suspects = {name: times + (name in again) for name, times in suspects.items() if name not in with_tool}
         counts = f"{len(plain)} plain, {len(with_tool)} with the tool, {len(recorded)} recorded"
         print(f"{module}: {count} tests; failures: {counts}",
-              *(f"  {name}: known, {why}" for name, why in sorted(known.items())),
               *(f"  {name}: failed only when recorded, {times} times of 3\n{recorded[name]}"
                 for name, times in sorted(suspects.items())), sep="\n", flush=True)
         return 3 in suspects.values(), count
