@@ -188,6 +188,12 @@ static void store_chunk(struct kymo_reader *reader, struct kymo_image *image, ui
 	ring->counted = last;
 }
 
+/* So that producers do not stand still while @waiting chunks of @slots could be stored. */
+static enum kymo_hurry hurry(uint64_t waiting, uint32_t slots)
+{
+	return waiting < slots / 4 ? KYMO_HURRY_NONE : waiting < slots / 2 ? KYMO_HURRY_SOME : KYMO_HURRY_MOST;
+}
+
 /* Take sealed chunks in order, and free their slots.  True if some may be left. */
 static bool drain_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number)
 {
@@ -205,6 +211,7 @@ static bool drain_ring(struct kymo_reader *reader, struct kymo_image *image, uin
 		seq = kymo_ring_view_next_sealed(&ring->view, ring->taken, sealed);
 		if (!seq)
 			break;
+		reader->writer.hurry = hurry(sealed - seq, ring->view.max_slots);
 		/* A chunk that is not what it should be is passed over: a gap, by its ordinals. */
 		if (!kymo_chunk_take(&ring->view, seq, &chunk))
 			store_chunk(reader, image, number, &chunk, false);
@@ -247,6 +254,7 @@ static void take_ring(struct kymo_reader *reader, struct kymo_image *image, uint
 	struct kymo_chunk chunk = {.payload = reader->payload};
 	uint32_t count = kymo_ring_view_list(&ring->view, ring->taken, reader->seqs);
 
+	reader->writer.hurry = KYMO_HURRY_NONE;
 	for (uint32_t i = 0; i < count; i++) {
 		/* One that the producer reused meanwhile is a gap, by its ordinals. */
 		if (kymo_chunk_take_tail(&ring->view, reader->seqs[i], &chunk))

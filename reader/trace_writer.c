@@ -21,6 +21,7 @@
 /* One INDEX frame; a longer index is several of them, one after the other. */
 #define META_LEVEL 3 /* of LZ4 HC, for definitions; higher ones gain another hundredth */
 #define INDEX_PIECE 65536U
+#define HURRIED 64 /* LZ4's acceleration */
 
 static uint64_t reserve(const struct kymo_trace_writer *writer)
 {
@@ -133,7 +134,10 @@ static int compress(struct kymo_trace_writer *writer, uint16_t kind, const uint8
 
 	if (kind == KYMO_FRAME_META)
 		return LZ4_compress_HC((const char *)raw, packed, bytes, capacity, META_LEVEL);
-	return LZ4_compress_default((const char *)raw, packed, bytes, capacity);
+	if (writer->hurry == KYMO_HURRY_MOST)
+		return 0;
+	return LZ4_compress_fast((const char *)raw, packed, bytes, capacity,
+				 writer->hurry ? HURRIED : 1);
 }
 
 static int put(struct kymo_trace_writer *writer, struct kymo_frame_header *header,

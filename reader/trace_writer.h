@@ -20,6 +20,13 @@
 #define KYMO_META_FRAME_BYTES (1U << 20)
 #define KYMO_RUN_BUFFER_BYTES (64U << 10)
 
+/* Chunks may come faster than they can be packed well. */
+enum kymo_hurry {
+	KYMO_HURRY_NONE,
+	KYMO_HURRY_SOME, /* pack them faster: a tenth larger */
+	KYMO_HURRY_MOST, /* store them as they are */
+};
+
 struct kymo_trace_writer {
 	int fd;
 	char output[PATH_MAX];
@@ -30,6 +37,7 @@ struct kymo_trace_writer {
 	uint64_t allocated; /* the file system has promised space up to here */
 	uint64_t frames;
 	bool is_full;
+	enum kymo_hurry hurry;
 	char full_reason[128];
 	uint8_t *packed; /* room for one compressed frame */
 	/* definitions of the run itself, not yet written: see run_definitions.h */
