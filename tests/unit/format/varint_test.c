@@ -14,6 +14,9 @@ static size_t shortest(uint64_t value)
 	return bytes;
 }
 
+/* Called where the compiler cannot see how little there is to read: it would warn of steps that are not taken. */
+static size_t (*volatile get)(const uint8_t *, size_t, uint64_t *) = kymo_varint_get;
+
 static void check(uint64_t value)
 {
 	uint8_t bytes[KYMO_VARINT_MAX_BYTES];
@@ -28,7 +31,7 @@ static void check(uint64_t value)
 		uint8_t *part = malloc(cut ? cut : 1);
 
 		memcpy(part, bytes, cut);
-		cr_assert_eq(kymo_varint_get(part, cut, &back), 0, "%#lx was read from %zu bytes",
+		cr_assert_eq(get(part, cut, &back), 0, "%#lx was read from %zu bytes",
 			     value, cut);
 		free(part);
 	}
