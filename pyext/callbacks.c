@@ -11,31 +11,55 @@
 #include "pyext/codes.h"
 #include "pyext/names.h"
 
+kymo_inline struct kymo_python *python_of(PyObject *self)
+{
+	return ((struct kymo_callback *)self)->python;
+}
+
+/* Relaxed: the GIL orders these accesses, see kymo_check_switch(). */
+kymo_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
+{
+	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
+}
+
+/* Make @code that of the next event; false if it was not met lately. */
+kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
+{
+	const struct kymo_code *known;
+
+	if (kymo_likely(p->code == code))
+		return true;
+	known = kymo_code_find(python_of(self), code);
+	if (kymo_unlikely(!known))
+		return false;
+	kymo_flush_branches(p);
+	kymo_append_code(p, code, known->start, known->first_line);
+	return true;
+}
+
 /*
  * A callback: @record appends the event and returns the answer, with @p ready for it.
  *
- * Three ways.  Most events belong to the same code object as the thread's last one, find room,
- * and no other thread recorded in between.  Nearly all others are the first after a call or a
- * return, and differ in the code object alone.  These two call nothing, so that they need no
- * stack frame; whatever else there is to do is done _slowly.
+ * Nearly always there is room, no other thread recorded in between, and the code object is that
+ * of the thread's last event, or, after a call or a return, one that was met lately.  That calls
+ * nothing, so that it needs no stack frame; whatever else there is to do is done _elsewhere, and
+ * what is rare _slowly.
  */
 #define CALLBACK_IF(is_ready, name, record)                                                      \
-	static kymo_cold PyObject *name##_slowly(PyObject *self, PyObject *const *args)               \
+	static kymo_cold PyObject *name##_slowly(PyObject *self, PyObject *const *args)          \
 	{                                                                                        \
 		struct kymo_producer *p = begin(self, args[0]);                                  \
                                                                                                  \
 		return kymo_likely(p) ? record : skip(self, args[0]);                            \
 	}                                                                                        \
-	static kymo_out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args)     \
+	static kymo_out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args) \
 	{                                                                                        \
-		const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);        \
 		struct kymo_producer *p = kymo_producer;                                         \
                                                                                                  \
 		kymo_flush_branches(p);                                                          \
-		if (kymo_unlikely(!known || !kymo_is_ready(p) || !is_last_recorder(self, p)))    \
+		if (kymo_unlikely(!kymo_is_ready(p) || !is_last_recorder(self, p) ||             \
+				  !is_of(self, p, args[0])))                                     \
 			return name##_slowly(self, args);                                        \
-		if (p->code != args[0])                                                          \
-			kymo_append_code(p, args[0], known->start, known->first_line);           \
 		return record;                                                                   \
 	}                                                                                        \
 	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),    \
@@ -43,16 +67,12 @@
 	{                                                                                        \
 		struct kymo_producer *p = kymo_producer;                                         \
                                                                                                  \
-		if (kymo_unlikely(p->code != args[0] || !is_ready(p) || !is_last_recorder(self, p))) \
+		if (kymo_unlikely(!is_ready(p) || !is_last_recorder(self, p) ||                  \
+				  !is_of(self, p, args[0])))                                     \
 			return name##_elsewhere(self, args);                                     \
 		return record;                                                                   \
 	}
 #define CALLBACK(name, record) CALLBACK_IF(kymo_is_ready, name, record)
-
-kymo_inline struct kymo_python *python_of(PyObject *self)
-{
-	return ((struct kymo_callback *)self)->python;
-}
 
 kymo_inline uint32_t units(PyObject *offset)
 {
@@ -116,12 +136,6 @@ static kymo_out_of_line struct kymo_producer *begin(PyObject *self, PyObject *co
 	if (p->code != code)
 		kymo_append_code(p, code, known->start, known->first_line);
 	return p;
-}
-
-/* Relaxed: the GIL orders these accesses, see kymo_check_switch(). */
-kymo_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
-{
-	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
 }
 
 static PyObject *ignore(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(nargs),

@@ -20,6 +20,7 @@
 #define KYMO_RECORDER_PRODUCER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "format/atomics.h"
@@ -186,9 +187,12 @@ static inline void kymo_append2(struct kymo_producer *p, enum kymo_kind kind, ui
 /* Set the code register; @key is the code object's address, @first_line its co_firstlineno. */
 static inline void kymo_set_code(struct kymo_producer *p, const void *key, uint32_t first_line)
 {
+	/* One store for two registers: the upper half is the offset's. */
+	const uint64_t line_and_offset = first_line;
+
+	static_assert(offsetof(struct kymo_producer, offset) == offsetof(struct kymo_producer, line) + 4, "");
 	p->code = key;
-	p->line = first_line;
-	p->offset = 0;
+	memcpy((uint8_t *)p + offsetof(struct kymo_producer, line), &line_and_offset, 8);
 }
 
 /* A PY_START record, made once for each code object; a CODE record differs in the tag alone. */
