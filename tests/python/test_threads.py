@@ -174,9 +174,9 @@ with open(sys.argv[0] + ".txt", "w") as file:
 """)
     calls, raised = map(int, (tmp_path / "program-1.py.txt").read_text().split())
     kinds = Counter(event["event"] for event in events(trace, "--function", "handler"))
-    assert kinds["PY_START"] == calls >= 300
-    assert kinds["RAISE"] == kinds["PY_UNWIND"] == calls // 3 >= raised > 0
-    assert kinds["PY_RETURN"] == calls - calls // 3
+    # A handler may be interrupted, too, even before it has counted, and then passes on what the other one raises.
+    assert kinds["PY_START"] == kinds["PY_RETURN"] + kinds["PY_UNWIND"] >= calls >= 300
+    assert kinds["RAISE"] == kinds["PY_UNWIND"] >= calls // 3 >= raised > 0
 
 
 INTERPRETERS = """
