@@ -164,8 +164,10 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 		define_freed(known->id);
 	}
 	recent = kymo_code_recent(python, code);
-	if (*recent == known)
-		*recent = &nobody;
+	for (int i = 0; i < 2; i++) {
+		if (recent[i] == known)
+			recent[i] = &nobody;
+	}
 	*link = known->next;
 	free(known->arms);
 	free(known);
@@ -179,7 +181,7 @@ bool kymo_codes_attach(struct kymo_python *python)
 	if (PyCode_AddWatcher(watch) < 0)
 		return false;
 	for (size_t i = 0; i < sizeof(python->recent) / sizeof(*python->recent); i++)
-		python->recent[i] = &nobody;
+		python->recent[i][0] = python->recent[i][1] = &nobody;
 	/* Another interpreter's thread may be in intern_content() while this one forks. */
 	if (!is_forkable)
 		is_forkable = !pthread_atfork(lock_contents, unlock_contents, unlock_contents);
@@ -222,6 +224,17 @@ static PyObject *small_int(uint32_t number)
 	return object;
 }
 
+/* So that kymo_code_find() finds @known. */
+static void remember(struct kymo_python *python, struct kymo_code *known)
+{
+	struct kymo_code **recent = kymo_code_recent(python, known->code);
+
+	if (recent[0] == known || recent[1] == known)
+		return;
+	recent[1] = recent[0];
+	recent[0] = known;
+}
+
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 {
 	struct kymo_code *known = kymo_code_of(python, code);
@@ -229,7 +242,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 	if (!known || !kymo_codes_generation)
 		return NULL;
 	if (known->defined == kymo_codes_generation) {
-		*kymo_code_recent(python, code) = known;
+		remember(python, known);
 		return known;
 	}
 	if (!is_recording())

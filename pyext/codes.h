@@ -53,16 +53,21 @@ static inline uint32_t kymo_code_hash(const void *code)
 	return (uint32_t)((uintptr_t)code >> 4) * 0x9e3779b1U;
 }
 
+/* The two places where @code is found if it was asked for lately. */
 static inline struct kymo_code **kymo_code_recent(struct kymo_python *python, const void *code)
 {
-	return &python->recent[kymo_code_hash(code) >> (32 - KYMO_RECENT_BITS)];
+	return python->recent[kymo_code_hash(code) >> (32 - KYMO_RECENT_BITS)];
 }
 
 /* Of code that has an id and was asked for lately; otherwise NULL, then see kymo_code_get(). */
 static inline const struct kymo_code *kymo_code_find(struct kymo_python *python, PyObject *code)
 {
-	const struct kymo_code *known = *kymo_code_recent(python, code);
+	struct kymo_code **recent = kymo_code_recent(python, code);
+	const struct kymo_code *known = recent[0];
 
+	/* Two, so that functions which call each other do not push each other out. */
+	if (kymo_unlikely((PyObject *)known->code != code))
+		known = recent[1];
 	if (kymo_likely((PyObject *)known->code == code && known->defined == kymo_codes_generation))
 		return known;
 	return NULL;

@@ -31,7 +31,7 @@ struct kymo_python {
 	int tool;              /* id with sys.monitoring, or -1 */
 	uint32_t recording;    /* that its callbacks were made for */
 	struct kymo_code *codes[1 << KYMO_CODES_BITS]; /* all that are known, in chains, by address */
-	struct kymo_code *recent[1 << KYMO_RECENT_BITS]; /* by address; see kymo_code_find() */
+	struct kymo_code *recent[1 << KYMO_RECENT_BITS][2]; /* by address; see kymo_code_find() */
 	struct kymo_name_entry *names; /* cache, by address */
 	PyObject *callback_type;
 	PyTypeObject *method_wrapper; /* has no name in the API */
