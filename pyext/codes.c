@@ -178,8 +178,11 @@ bool kymo_codes_attach(struct kymo_python *python)
 {
 	static bool is_forkable;
 
-	if (PyCode_AddWatcher(watch) < 0)
+	if (PyCode_AddWatcher(watch) < 0) {
+		PyErr_SetString(PyExc_RuntimeError,
+				"kymo: other tools have taken all watchers of code objects; record without one of them");
 		return false;
+	}
 	for (size_t i = 0; i < sizeof(python->recent) / sizeof(*python->recent); i++)
 		python->recent[i][0] = python->recent[i][1] = &nobody;
 	/* Another interpreter's thread may be in intern_content() while this one forks. */
