@@ -103,6 +103,52 @@ static bool repair(uint8_t *data, size_t size)
 	return true;
 }
 
+static size_t count_frames(unsigned flags)
+{
+	struct kymo_trace trace;
+	struct kymo_error error;
+	size_t count;
+
+	if (kymo_trace_open(&trace, path, flags, &error))
+		return SIZE_MAX;
+	count = trace.frame_count;
+	kymo_trace_close(&trace);
+	return count;
+}
+
+/*
+ * The frames of the index are as many as the trailer says; of an index that has more or fewer
+ * nothing is believed, and they are those that a scan finds.  With a trailer that is right if
+ * the input is, and with such as miscount.
+ */
+static void try_trailers(const uint8_t *data, size_t size)
+{
+	struct {
+		struct kymo_frame_header frame;
+		struct kymo_trailer trailer;
+	} last, sound;
+
+	if (size < sizeof(struct kymo_trace_header) + sizeof last)
+		return;
+	memcpy(&sound, data + size - sizeof sound, sizeof sound);
+	if (sound.frame.magic != KYMO_FRAME_MAGIC || sound.frame.kind != KYMO_FRAME_TRAILER ||
+	    sound.frame.stored_bytes != sizeof sound.trailer)
+		return;
+	put_file(data, size);
+	for (int more = -1; more <= 1; more++) {
+		size_t listed;
+
+		last = sound;
+		last.trailer.frames += (uint64_t)more;
+		last.frame.crc32c = kymo_frame_crc(&last.frame, &last.trailer);
+		if (pwrite(file, &last, sizeof last, (off_t)(size - sizeof last)) != sizeof last)
+			abort();
+		listed = count_frames(0);
+		if (listed != last.trailer.frames && listed != count_frames(KYMO_TRACE_SCAN))
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size + 1);
@@ -111,8 +157,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		abort();
 	memcpy(copy, data, size);
-	if (repair(copy, size) && memcmp(copy, data, size))
-		try_file(copy, size);
+	if (repair(copy, size)) {
+		if (memcmp(copy, data, size))
+			try_file(copy, size);
+		try_trailers(copy, size);
+	}
 	free(copy);
 	return 0;
 }
