@@ -9,9 +9,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "replay/line_table.h"
 #include "replay/thread_cursor.h"
 
 #define INPUT_BYTES 65536
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			abort();                                                                   \
+	} while (0)
 
 static const uint64_t ids[] = {0, 1, 2, 3, 4, 5, 100, UINT32_MAX, UINT64_MAX};
 
@@ -69,8 +76,79 @@ static void make_trace(struct file *out, const uint8_t *data, size_t size)
 	}
 }
 
+/* The length of an entry of a line table and its step, as CPython's locations.md has it;
+ * 0: it is cut. */
+static size_t measure_entry(const uint8_t *entry, size_t left, uint32_t *step)
+{
+	unsigned code = entry[0] >> 3 & 15, numbers = code == 14 ? 4 : code == 13;
+	size_t bytes = code < 10 ? 2 : code < 13 ? 3 : 1;
+
+	*step = code >= 10 && code < 13 ? code - 10 : 0;
+	for (unsigned i = 0; i < numbers; i++) {
+		uint32_t value = 0, shift = 0;
+
+		do {
+			if (bytes == left || shift > 30)
+				return 0;
+			value |= (entry[bytes] & 63U) << shift;
+			shift += 6;
+		} while (entry[bytes++] & 64);
+		if (i == 0)
+			*step = value & 1 ? 0U - (value >> 1) : value >> 1;
+	}
+	return bytes <= left ? bytes : 0;
+}
+
+/* Whole entries count, all of them up to the first that is not, and nothing else. */
+static void check_table(const uint8_t *table, size_t bytes, uint32_t line)
+{
+	/* Of its own size, so that AddressSanitizer sees a step too far. */
+	uint8_t *copy = malloc(bytes);
+	struct kymo_content content = {
+		.first_line = line,
+		.line_table_bytes = (uint32_t)bytes,
+		.line_table = copy,
+	};
+	struct kymo_code code = {.content = &content};
+	size_t units = 0, length;
+	uint32_t step;
+
+	CHECK(copy);
+	memcpy(copy, table, bytes);
+	kymo_code_line(&code, 0); /* decodes it */
+	while (bytes && table[0] & 128 && (length = measure_entry(table, bytes, &step))) {
+		bool has_line = (table[0] >> 3 & 15) != 15;
+		int32_t wanted;
+
+		line += step;
+		wanted = has_line && line <= INT32_MAX ? (int32_t)line : KYMO_LINE_NONE;
+		CHECK(kymo_code_line(&code, units) == wanted);
+		units += (table[0] & 7) + 1U;
+		CHECK(kymo_code_line(&code, units - 1) == wanted);
+		table += length;
+		bytes -= length;
+	}
+	CHECK(content.units == units);
+	free(content.lines);
+	free(copy);
+}
+
+/* The table as it is, and cut a little. */
+static void check_lines(const struct kymo_content *content)
+{
+	size_t bytes = content->line_table_bytes;
+
+	for (size_t cut = 0; cut <= 8 && cut <= bytes; cut++)
+		check_table(content->line_table, bytes - cut, content->first_line);
+}
+
 static void look_up(struct kymo_timeline *timeline, const struct kymo_traced_process *process)
 {
+	size_t ancestors = 0;
+
+	/* A process is not its own ancestor: what is inherited is looked for in all of them. */
+	for (const struct kymo_traced_process *at = process->parent; at; at = at->parent)
+		CHECK(++ancestors < timeline->definitions.process_count);
 	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
 		const struct kymo_code *code = kymo_traced_code(process, ids[i]);
 		const char *name = kymo_traced_name(process, ids[i]);
@@ -78,8 +156,10 @@ static void look_up(struct kymo_timeline *timeline, const struct kymo_traced_pro
 
 		kymo_clock_ns(&timeline->clock, ids[i]);
 		kymo_traced_thread(process, (uint32_t)ids[i]);
-		if ((name && strlen(name) > INPUT_BYTES) || (text && strlen(text) > INPUT_BYTES))
-			abort();
+		CHECK(!name || strlen(name) <= INPUT_BYTES);
+		CHECK(!text || strlen(text) <= INPUT_BYTES);
+		if (code && !code->content->lines)
+			check_lines(code->content);
 		for (size_t n = 0; code && n < sizeof ids / sizeof *ids; n++)
 			kymo_code_line(code, ids[n]);
 	}
