@@ -12,7 +12,16 @@ static uint64_t load_le(const uint8_t *bytes, size_t width)
 	return value;
 }
 
-static enum kymo_decode decode_special(const uint8_t *payload, size_t bytes, struct kymo_record *record)
+static enum kymo_decode decode_stack(size_t bytes, struct kymo_record *record)
+{
+	if (record->a > KYMO_SYNC_MAX_BYTES)
+		return KYMO_DECODE_CORRUPT;
+	record->bytes += (uint32_t)record->a;
+	return bytes < record->bytes ? KYMO_DECODE_TRUNCATED : KYMO_DECODE_OK;
+}
+
+static enum kymo_decode decode_special(const uint8_t *payload, size_t bytes, bool is_flow,
+				       struct kymo_record *record)
 {
 	size_t length = payload[0] == KYMO_TAG_BITS ? 5 : 6;
 
@@ -22,13 +31,42 @@ static enum kymo_decode decode_special(const uint8_t *payload, size_t bytes, str
 		return KYMO_DECODE_TRUNCATED;
 	record->kind = KYMO_KIND_SPECIAL;
 	record->special = payload[0];
-	record->bytes = (uint8_t)length;
+	record->bytes = (uint32_t)length;
 	record->a = load_le(payload + length - 4, 4);
 	if (record->special == KYMO_TAG_BITS)
 		return record->a > 1 ? KYMO_DECODE_OK : KYMO_DECODE_CORRUPT;
 	record->extended = payload[1];
+	if (is_flow && record->extended == KYMO_EXTENDED_STACK)
+		return decode_stack(bytes, record);
 	if (record->extended != KYMO_EXTENDED_MARK && record->extended != KYMO_EXTENDED_INTERPRETER)
 		return KYMO_DECODE_CORRUPT;
+	return KYMO_DECODE_OK;
+}
+
+static void decode_step(uint8_t tag, struct kymo_record *record)
+{
+	bool is_line = tag >= KYMO_TAG_LINE;
+
+	record->kind = is_line ? KYMO_LINE : KYMO_INSTRUCTION;
+	record->a = is_line ? (uint64_t)((tag & 0x7f) - KYMO_LINE_BIAS)
+			    : (uint64_t)((tag & 0x1f) - KYMO_INSTRUCTION_BIAS);
+	record->is_delta = true;
+	record->bytes = 1;
+}
+
+static enum kymo_decode decode_fields(const uint8_t *payload, size_t bytes, struct kymo_record *record)
+{
+	enum kymo_kind kind = payload[0] >> 2;
+	size_t width = (size_t)1 << (payload[0] & 3);
+	size_t fields = kymo_kind_has_two_fields(kind) ? 2 : 1;
+
+	if (bytes < 1 + fields * width)
+		return KYMO_DECODE_TRUNCATED;
+	record->kind = kind;
+	record->bytes = (uint32_t)(1 + fields * width);
+	record->a = load_le(payload + 1, width);
+	if (fields == 2)
+		record->b = load_le(payload + 1 + width, width);
 	return KYMO_DECODE_OK;
 }
 
@@ -37,33 +75,29 @@ enum kymo_decode kymo_record_decode(const uint8_t *payload, size_t bytes, struct
 	*record = (struct kymo_record){0};
 	if (bytes == 0)
 		return KYMO_DECODE_END;
+	if (payload[0] >= KYMO_TAG_INSTRUCTION) {
+		decode_step(payload[0], record);
+		return KYMO_DECODE_OK;
+	}
+	if (payload[0] >> 2 == KYMO_KIND_SPECIAL)
+		return decode_special(payload, bytes, false, record);
+	return decode_fields(payload, bytes, record);
+}
 
-	uint8_t tag = payload[0];
-
-	if (tag >= KYMO_TAG_INSTRUCTION) {
-		bool is_line = tag >= KYMO_TAG_LINE;
-
-		record->kind = is_line ? KYMO_LINE : KYMO_INSTRUCTION;
-		record->a = is_line ? (uint64_t)((tag & 0x7f) - KYMO_LINE_BIAS)
-				    : (uint64_t)((tag & 0x1f) - KYMO_INSTRUCTION_BIAS);
-		record->is_delta = true;
+enum kymo_decode kymo_flow_record_decode(const uint8_t *payload, size_t bytes, struct kymo_record *record)
+{
+	*record = (struct kymo_record){0};
+	if (bytes == 0)
+		return KYMO_DECODE_END;
+	if (payload[0] >= KYMO_TAG_SITE) {
+		record->kind = KYMO_SITE;
+		record->a = (uint64_t)(payload[0] - KYMO_TAG_SITE) + KYMO_SITE_BIAS;
 		record->bytes = 1;
 		return KYMO_DECODE_OK;
 	}
-	if (tag >> 2 == KYMO_KIND_SPECIAL)
-		return decode_special(payload, bytes, record);
-
-	size_t width = (size_t)1 << (tag & 3);
-	size_t fields = kymo_kind_has_two_fields(tag >> 2) ? 2 : 1;
-
-	if (bytes < 1 + fields * width)
-		return KYMO_DECODE_TRUNCATED;
-	record->kind = tag >> 2;
-	record->bytes = (uint8_t)(1 + fields * width);
-	record->a = load_le(payload + 1, width);
-	if (fields == 2)
-		record->b = load_le(payload + 1 + width, width);
-	return KYMO_DECODE_OK;
+	if (payload[0] >> 2 == KYMO_KIND_SPECIAL)
+		return decode_special(payload, bytes, true, record);
+	return payload[0] >> 2 < KYMO_KINDS ? decode_fields(payload, bytes, record) : KYMO_DECODE_CORRUPT;
 }
 
 enum kymo_decode kymo_sync_decode(const uint8_t *block, size_t bytes, struct kymo_sync *sync)

@@ -24,6 +24,12 @@
  *
  *   BITS      tag, then the stop-bit coded branch word in 4 bytes (1 … 31 branches)
  *   EXTENDED  tag, one byte enum kymo_extended, then fields as named there
+ *
+ * In a recording from which lines are rebuilt (Config.flow) events belong to the frame on top of the stack, as
+ * entries and exits leave it: CODE goes before entries only.  There, tags from 0x60 on are others:
+ *
+ *   0x60 … 0x67   kind << 2 | width: LASTI and SITE
+ *   0x80 … 0xff   SITE, short: as SITE with the field (tag & 0x7f) + 2
  */
 #ifndef KYMO_FORMAT_RECORD_H
 #define KYMO_FORMAT_RECORD_H
@@ -62,13 +68,19 @@ enum kymo_kind {
 	/* not events: they have no ordinal */
 	KYMO_TIME = 22,   /* one field: counter since the last TIME, or since open_clock */
 	KYMO_SWITCH = 23, /* one field: ordinal since the last SWITCH, or since switch_base */
+	KYMO_LASTI = 24,  /* one field: where a frame is, as CPython has it (_PyInterpreterFrame_LASTI, not rounded
+			     to an instruction): before an entry and MARK the frame below, before RERAISE its own */
+	/* flow: an event with one field */
+	KYMO_SITE = 25, /* 2 * number of a site (format/flow.h) in the code of the frame on top, + 1: it jumped */
 };
-#define KYMO_KINDS 24
+#define KYMO_KINDS 26
 
 enum kymo_extended {
 	KYMO_EXTENDED_MARK = 1,        /* u32 text id: an event, from kymo.mark() */
 	KYMO_EXTENDED_INTERPRETER = 2, /* u32 interpreter id: the events after it are of that one;
 					  SWITCH ordinals count from 0 again */
+	KYMO_EXTENDED_STACK = 3, /* flow: u32 bytes of what follows: a sync block; the stack is not as entries and
+				    exits left it */
 };
 
 /* Offsets are in code units of 2 bytes, as CPython's instructions are. */
@@ -79,15 +91,19 @@ enum kymo_extended {
 #define KYMO_TAG_EXTENDED KYMO_TAG(KYMO_KIND_SPECIAL, 2)
 #define KYMO_TAG_INSTRUCTION 0x60
 #define KYMO_TAG_LINE 0x80
+#define KYMO_TAG_SITE 0x80
 #define KYMO_INSTRUCTION_BIAS 8
 #define KYMO_LINE_BIAS 64
-#define KYMO_MAX_RECORD_BYTES 17U
+#define KYMO_SITE_BIAS 2
+#define KYMO_SHORT_SITES 0x80
+#define KYMO_MAX_RECORD_BYTES 17U /* of all but STACK */
 
 /* An id that stands for "not defined": the definitions stream was full, or the
  * thing was gone before it could be named. */
 #define KYMO_ID_UNKNOWN 0U
 
-static_assert(KYMO_TAG(KYMO_KINDS - 1, 3) < KYMO_TAG_INSTRUCTION, "tags must not overlap");
+static_assert(KYMO_TAG(KYMO_SWITCH, 3) < KYMO_TAG_INSTRUCTION, "tags must not overlap");
+static_assert(KYMO_TAG(KYMO_SITE, 3) < KYMO_TAG_SITE, "tags must not overlap");
 
 static inline bool kymo_kind_has_two_fields(enum kymo_kind kind)
 {
@@ -97,7 +113,7 @@ static inline bool kymo_kind_has_two_fields(enum kymo_kind kind)
 /* True if @kind is an event, which has an ordinal. */
 static inline bool kymo_kind_is_event(enum kymo_kind kind)
 {
-	return kind >= KYMO_PY_START && kind <= KYMO_BRANCH_RIGHT;
+	return (kind >= KYMO_PY_START && kind <= KYMO_BRANCH_RIGHT) || kind == KYMO_SITE;
 }
 
 /* One decoded record. */
@@ -105,8 +121,8 @@ struct kymo_record {
 	enum kymo_kind kind; /* KYMO_KIND_SPECIAL: look at @special */
 	uint8_t special;     /* KYMO_TAG_BITS or KYMO_TAG_EXTENDED */
 	uint8_t extended;    /* enum kymo_extended */
-	uint8_t bytes;       /* length of the record */
 	bool is_delta;       /* a short LINE or INSTRUCTION: @a is a signed step of the register */
+	uint32_t bytes;      /* length of the record */
 	uint64_t a;          /* first field; of BITS the branch word */
 	uint64_t b;          /* second field */
 };
@@ -124,6 +140,9 @@ enum kymo_decode {
  * A total function on any bytes: it never reads beyond @bytes and never asserts.
  */
 enum kymo_decode kymo_record_decode(const uint8_t *payload, size_t bytes, struct kymo_record *record);
+
+/* The same for recordings from which lines are rebuilt. */
+enum kymo_decode kymo_flow_record_decode(const uint8_t *payload, size_t bytes, struct kymo_record *record);
 
 /*
  * The sync block: the call stack before the chunk's first event, as LEB128 numbers.

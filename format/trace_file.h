@@ -36,6 +36,9 @@ struct kymo_trace_header {
 };
 static_assert(sizeof(struct kymo_trace_header) == 64, "format");
 
+/* Bits of required_features. */
+#define KYMO_FEATURE_FLOW UINT64_C(1) /* records are as kymo_flow_record_decode() takes them */
+
 enum kymo_frame_kind {
 	KYMO_FRAME_CHUNK = 1,   /* payload of one chunk, sync block first */
 	KYMO_FRAME_META = 2,    /* part of a definitions stream; seq is its position there */

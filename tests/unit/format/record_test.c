@@ -173,7 +173,7 @@ static struct item any_item(void)
 {
 	static const unsigned special[] = {ITEM_BRANCH, ITEM_BRANCH, ITEM_BRANCH, ITEM_MARK,
 					   KYMO_LINE,	KYMO_LINE,   KYMO_INSTRUCTION};
-	unsigned kind = any() % 2 ? special[any() % 7] : KYMO_CODE + any() % (KYMO_KINDS - 1);
+	unsigned kind = any() % 2 ? special[any() % 7] : KYMO_CODE + any() % (KYMO_SWITCH);
 	struct item item = {.kind = kind, .a = any_number()};
 
 	if (kind == ITEM_BRANCH)
@@ -212,7 +212,7 @@ Test(record, a_record_is_as_wide_as_its_largest_field_needs)
 		size_t width;
 	} bounds[] = {{0, 1}, {0xff, 1}, {0x100, 2}, {0xffff, 2}, {0x10000, 4}, {UINT32_MAX, 4}};
 
-	for (unsigned kind = KYMO_CODE; kind < KYMO_KINDS; kind++) {
+	for (unsigned kind = KYMO_CODE; kind <= KYMO_SWITCH; kind++) {
 		for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
 			struct item item = {.kind = kind, .a = bounds[i].value};
 			size_t width = bounds[i].width;

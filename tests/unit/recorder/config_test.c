@@ -48,7 +48,7 @@ Test(config, full_is_every_event_that_an_interpreter_has)
 {
 	uint64_t every = 0;
 
-	for (unsigned kind = 0; kind < KYMO_KINDS; kind++) {
+	for (unsigned kind = 0; kind <= KYMO_SWITCH; kind++) {
 		if (kymo_kind_is_event(kind) && kind != KYMO_PY_START_AT)
 			every |= UINT64_C(1) << kind;
 	}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The flow of control in one code object, as its bytecode fixes it, and the places where a recorder
+ * must be told which way it went.
+ *
+ * Everything here is a pure function of bytecode, exception table and CPython version, so that the
+ * recorder and whoever rebuilds its lines agree on it without a word.  docs/flow.md has the rules.
+ *
+ * A branch is silent if what follows its two ways, up to the next thing that is recorded with its place,
+ * has no instruction in common: that next thing then says which way it was.  Every other branch is a
+ * site.  So is each backward jump that closes a loop in which nothing would be recorded.
+ *
+ * In 3.12 a call that makes a generator has no event, but may have another LINE event after it.  Where that
+ * can be, the call is a site too, but one that nothing is recorded at unless a generator is made: silent ways lead
+ * through it.
+ */
+#ifndef KYMO_FORMAT_FLOW_H
+#define KYMO_FORMAT_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum kymo_op {
+	KYMO_OP_OTHER = 0, /* goes on with the next instruction */
+	KYMO_OP_EXTENDED_ARG,
+	KYMO_OP_RESUME,
+	KYMO_OP_JUMP_FORWARD,
+	KYMO_OP_JUMP_BACKWARD,
+	KYMO_OP_JUMP_BACKWARD_NO_INTERRUPT,
+	KYMO_OP_POP_JUMP,      /* POP_JUMP_IF_TRUE and _FALSE */
+	KYMO_OP_POP_JUMP_NONE, /* POP_JUMP_IF_NONE and _NOT_NONE */
+	KYMO_OP_FOR_ITER,
+	KYMO_OP_SEND,
+	KYMO_OP_YIELD,
+	KYMO_OP_RETURN,
+	KYMO_OP_RERAISE,
+	KYMO_OP_RAISE,
+	KYMO_OP_END_FOR,
+	KYMO_OP_END_SEND,
+	KYMO_OP_END_ASYNC_FOR,
+	KYMO_OP_POP_ITER,
+	KYMO_OP_NOT_TAKEN,
+	KYMO_OP_CALL,
+};
+
+struct kymo_opcode {
+	uint8_t op;     /* enum kymo_op */
+	uint8_t caches; /* units behind the instruction that are none */
+};
+
+/* CPython 3.@minor as 0x030c … 0x030f: the upper half of its sys.hexversion. */
+#define KYMO_FLOW_VERSION(hexversion) ((uint32_t)(hexversion) >> 16)
+#define KYMO_CPYTHON_3_12 0x030cU
+#define KYMO_CPYTHON_3_13 0x030dU
+#define KYMO_CPYTHON_3_14 0x030eU
+#define KYMO_CPYTHON_3_15 0x030fU
+
+/* The instructions of @version, by opcode; NULL: it is not known. */
+const struct kymo_opcode *kymo_opcodes(uint32_t version);
+
+#define KYMO_NO_UNIT UINT32_MAX
+/* More than any compiler makes of a function; code that is longer is recorded line by line. */
+#define KYMO_FLOW_MAX_UNITS (1U << 20)
+#define KYMO_FLOW_MAX_SITES 32767U
+/* In kymo_flow_sites(): a cache unit lies behind the instruction, so that it goes on two units further. */
+#define KYMO_SITE_HAS_CACHE 0x8000U
+
+struct kymo_instruction {
+	uint32_t next;   /* unit of the instruction behind it; 0: no instruction begins at this unit */
+	uint32_t target; /* of a jump or branch, or KYMO_NO_UNIT; of FOR_ITER where it goes when exhausted */
+	uint16_t site;   /* number from 1; 0: none */
+	uint8_t op;      /* enum kymo_op */
+	uint8_t arg;     /* lowest byte */
+	bool is_silent;  /* a branch that is no site */
+};
+
+struct kymo_handler {
+	uint32_t start, end; /* units that it protects */
+	uint32_t target;
+};
+
+struct kymo_flow {
+	uint32_t version;
+	uint32_t units;
+	uint32_t entry; /* unit of the first RESUME: no line begins before it */
+	uint32_t site_count;
+	uint32_t handler_count;
+	bool is_exact; /* lines can be rebuilt from what is recorded */
+	struct kymo_instruction *at; /* by unit */
+	struct kymo_handler *handlers; /* the innermost of those that protect a unit is the last */
+};
+
+/*
+ * Work out @flow of @bytecode (co_code: no caches filled, nothing instrumented).  0 or -ENOMEM; -EINVAL if
+ * the version is not known.  A total function: of bytes that are no bytecode, something not exact
+ * is made.  Takes time in proportion to the length.
+ */
+int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
+		   const uint8_t *exception_table, size_t exception_bytes);
+void kymo_flow_release(struct kymo_flow *flow);
+
+static inline bool kymo_op_is_branch(unsigned op)
+{
+	return op == KYMO_OP_POP_JUMP || op == KYMO_OP_POP_JUMP_NONE || op == KYMO_OP_FOR_ITER;
+}
+
+/* Something is recorded wherever @at is left. */
+static inline bool kymo_is_told(const struct kymo_instruction *at)
+{
+	return at->site && at->op != KYMO_OP_CALL;
+}
+
+/* The handler of an exception that was raised at @unit; NULL: it leaves the frame. */
+const struct kymo_handler *kymo_flow_handler(const struct kymo_flow *flow, uint32_t unit);
+
+/*
+ * The site number at each of @flow's units as the interpreter's events name the place: of BRANCH_LEFT by
+ * the unit before its destination, of all others by their source.  0: nothing is to be recorded there.
+ * @sites has room for flow->units.
+ */
+void kymo_flow_sites(const struct kymo_flow *flow, uint16_t *sites);
+
+#endif
