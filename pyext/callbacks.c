@@ -6,21 +6,7 @@
  * outlives the call, and the GIL is not let go.  Arguments are as documented for
  * sys.monitoring; offsets are in bytes there and in code units in records.
  */
-#include "pyext/callbacks.h"
-
-#include "pyext/codes.h"
-#include "pyext/names.h"
-
-kymo_inline struct kymo_python *python_of(PyObject *self)
-{
-	return ((struct kymo_callback *)self)->python;
-}
-
-/* Relaxed: the GIL orders these accesses, see kymo_check_switch(). */
-kymo_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
-{
-	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
-}
+#include "pyext/event_records.h"
 
 /* Make @code that of the next event; false if it was not met lately. */
 kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
@@ -50,7 +36,7 @@ kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
 	{                                                                                        \
 		struct kymo_producer *p = begin(self, args[0]);                                  \
                                                                                                  \
-		return kymo_likely(p) ? record : skip(self, args[0]);                            \
+		return kymo_likely(p) ? record : kymo_skip_event(self, args[0]);                            \
 	}                                                                                        \
 	static kymo_out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args) \
 	{                                                                                        \
@@ -74,13 +60,7 @@ kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
 	}
 #define CALLBACK(name, record) CALLBACK_IF(kymo_is_ready, name, record)
 
-kymo_inline uint32_t units(PyObject *offset)
-{
-	return kymo_long_value(offset) / KYMO_CODE_UNIT;
-}
-
-/* The answer for a place whose events are not wanted any more. */
-static PyObject *disable(PyObject *self, PyObject *code)
+PyObject *kymo_disable_place(PyObject *self, PyObject *code)
 {
 	struct kymo_python *python = python_of(self);
 	struct kymo_code *known = kymo_code_of(python, code);
@@ -92,17 +72,16 @@ static PyObject *disable(PyObject *self, PyObject *code)
 	return Py_NewRef(python->disable);
 }
 
-/* The answer for an event that is not recorded. */
-static kymo_cold PyObject *skip(PyObject *self, PyObject *code)
+kymo_cold PyObject *kymo_skip_event(PyObject *self, PyObject *code)
 {
 	const struct kymo_code *known = kymo_code_get(python_of(self), code);
 
 	if (known && !known->is_wanted && ((struct kymo_callback *)self)->event->can_disable)
-		return disable(self, code);
+		return kymo_disable_place(self, code);
 	Py_RETURN_NONE;
 }
 
-static kymo_out_of_line struct kymo_producer *refill(PyObject *self)
+kymo_out_of_line struct kymo_producer *kymo_refill_for(PyObject *self)
 {
 	struct kymo_python *python = python_of(self);
 	struct kymo_producer *p;
@@ -130,7 +109,7 @@ static kymo_out_of_line struct kymo_producer *begin(PyObject *self, PyObject *co
 			return NULL;
 	}
 	kymo_flush_branches(p);
-	if (!kymo_is_ready(p) && !(p = refill(self)))
+	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
 		return NULL;
 	kymo_check_switch(p, &python->host);
 	if (p->code != code)
@@ -153,9 +132,9 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 	uint32_t offset = kymo_long_value(args[1]);
 
 	if (!known || !known->is_wanted)
-		return skip(self, args[0]);
+		return kymo_skip_event(self, args[0]);
 	kymo_flush_branches(p);
-	if (!kymo_is_ready(p) && !(p = refill(self)))
+	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
 		Py_RETURN_NONE;
 	kymo_check_switch(p, &python->host);
 	if (is_timed)
@@ -188,31 +167,12 @@ static PyObject *py_start_timed(PyObject *self, PyObject *const *args, size_t Py
 	return start_elsewhere(self, args, true);
 }
 
-/* Events that are told by their place alone. */
-kymo_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind, bool is_timed)
-{
-	if (is_timed)
-		kymo_append_time(p);
-	kymo_append1(p, kind, units(args[1]));
-	Py_RETURN_NONE;
-}
-
 CALLBACK(py_resume, place(p, args, KYMO_PY_RESUME, false))
 CALLBACK(py_resume_timed, place(p, args, KYMO_PY_RESUME, true))
 CALLBACK(py_return, place(p, args, KYMO_PY_RETURN, false))
 CALLBACK(py_return_timed, place(p, args, KYMO_PY_RETURN, true))
 CALLBACK(py_yield, place(p, args, KYMO_PY_YIELD, false))
 CALLBACK(py_yield_timed, place(p, args, KYMO_PY_YIELD, true))
-
-/* Events with an exception: the name of its type. */
-kymo_inline PyObject *exception(PyObject *self, struct kymo_producer *p, PyObject *const *args,
-				  enum kymo_kind kind, bool is_timed)
-{
-	if (is_timed)
-		kymo_append_time(p);
-	kymo_append2(p, kind, units(args[1]), kymo_name_of_type(python_of(self), Py_TYPE(args[2])));
-	Py_RETURN_NONE;
-}
 
 CALLBACK(py_throw, exception(self, p, args, KYMO_PY_THROW, false))
 CALLBACK(py_throw_timed, exception(self, p, args, KYMO_PY_THROW, true))
@@ -222,15 +182,6 @@ CALLBACK(raise, exception(self, p, args, KYMO_RAISE, false))
 CALLBACK(reraise, exception(self, p, args, KYMO_RERAISE, false))
 CALLBACK(exception_handled, exception(self, p, args, KYMO_EXCEPTION_HANDLED, false))
 CALLBACK(stop_iteration, exception(self, p, args, KYMO_STOP_ITERATION, false))
-
-kymo_inline PyObject *call(PyObject *self, struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind,
-			     bool is_timed)
-{
-	if (is_timed)
-		kymo_append_time(p);
-	kymo_append2(p, kind, units(args[1]), kymo_name_of_callable(python_of(self), args[2]));
-	Py_RETURN_NONE;
-}
 
 CALLBACK(py_call, call(self, p, args, KYMO_CALL, false))
 CALLBACK(py_call_timed, call(self, p, args, KYMO_CALL, true))
@@ -243,18 +194,12 @@ kymo_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *co
 {
 	kymo_append_line(p, kymo_long_value(args[1]));
 	if (is_once)
-		return disable(self, args[0]);
+		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }
 
 CALLBACK(py_line, line(self, p, args, false))
 CALLBACK(py_line_once, line(self, p, args, true))
-
-kymo_inline PyObject *instruction(struct kymo_producer *p, PyObject *const *args)
-{
-	kymo_append_instruction(p, units(args[1]));
-	Py_RETURN_NONE;
-}
 
 CALLBACK(py_instruction, instruction(p, args))
 
@@ -263,7 +208,7 @@ kymo_inline PyObject *jump(PyObject *self, struct kymo_producer *p, PyObject *co
 {
 	kymo_append2(p, kind, units(args[1]), units(args[2]));
 	if (is_once)
-		return disable(self, args[0]);
+		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }
 
@@ -294,7 +239,7 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 	if (!kymo_code_add_arm(known, offset, is_taken, &is_last))
 		kymo_append2(p, KYMO_BRANCH, units(args[1]), units(args[2]));
 	if (is_last)
-		return disable(self, args[0]);
+		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }
 

@@ -17,6 +17,7 @@ enum kymo_variant {
 	KYMO_PLAIN,
 	KYMO_TIMED, /* --clock=exact */
 	KYMO_BITS,  /* branches as bits */
+	KYMO_CALLS, /* flow: calls are recorded for themselves */
 	KYMO_ONCE,  /* each place switched off after its first event */
 	KYMO_VARIANTS,
 };
@@ -31,6 +32,15 @@ struct kymo_event {
 
 /* The events of this CPython; ends with an entry without a name. */
 extern const struct kymo_event kymo_events[];
+
+/* As kymo_events, for recordings from which lines are rebuilt. */
+extern const struct kymo_event kymo_flow_events[];
+
+/*
+ * For what happens outside a callback, in such a recording: say where the frame on top is.  Returns the producer,
+ * ready for an event, or NULL if it is lost.
+ */
+struct kymo_producer *kymo_flow_place(struct kymo_python *python);
 
 /* CALL where it must be on for C_RETURN and C_RAISE, and is not asked for itself. */
 extern const struct kymo_event kymo_event_ignored_call;

@@ -16,6 +16,7 @@
 #define RETRY_EVERY 4096U
 
 uint32_t kymo_codes_generation;
+bool kymo_codes_flow;
 
 /* Where nothing was asked for lately. */
 static struct kymo_code nobody;
@@ -36,9 +37,10 @@ static void unlock_contents(void)
 	pthread_mutex_unlock(&contents_lock);
 }
 
-void kymo_codes_begin(uint32_t generation)
+void kymo_codes_begin(uint32_t generation, bool is_flow)
 {
 	lock_contents();
+	kymo_codes_flow = is_flow;
 	free(contents);
 	contents = generation ? calloc(CONTENTS, sizeof(*contents)) : NULL;
 	kymo_codes_generation = generation;
@@ -84,6 +86,25 @@ static ProtobufCBinaryData binary(PyObject *bytes)
 	};
 }
 
+/* Find the places where the flow of @known's code is to be recorded; false: its lines are. */
+static bool find_sites(struct kymo_code *known, const Kymo__Content *content)
+{
+	struct kymo_flow flow;
+	bool is_exact;
+
+	free(known->sites);
+	known->sites = calloc((size_t)Py_SIZE(known->code) + 1, sizeof(*known->sites));
+	if (!known->sites || kymo_flow_make(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), content->bytecode.data,
+					    content->bytecode.len, content->exception_table.data,
+					    content->exception_table.len))
+		return false;
+	is_exact = flow.is_exact;
+	if (is_exact)
+		kymo_flow_sites(&flow, known->sites);
+	kymo_flow_release(&flow);
+	return is_exact;
+}
+
 /* Write the definitions of @known's code; its id, or KYMO_ID_UNKNOWN. */
 static uint32_t define_code(struct kymo_code *known)
 {
@@ -111,6 +132,7 @@ static uint32_t define_code(struct kymo_code *known)
 	content.posonlyargcount = (uint32_t)code->co_posonlyargcount;
 	content.kwonlyargcount = (uint32_t)code->co_kwonlyargcount;
 	known->entry = kymo_entry_offset(content.bytecode.data, content.bytecode.len);
+	known->has_lines = kymo_codes_flow && !find_sites(known, &content);
 
 	lock_contents();
 	message.content = intern_content(&arena, &content);
@@ -118,6 +140,7 @@ static uint32_t define_code(struct kymo_code *known)
 	if (message.content) {
 		message.id = kymo_next_code_id();
 		message.entry_offset = known->entry / KYMO_CODE_UNIT;
+		message.has_lines = known->has_lines;
 		definition.kind_case = KYMO__DEFINITION__KIND_CODE;
 		definition.code = &message;
 		/* Records have room for 32 bits. */
@@ -170,6 +193,7 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 	}
 	*link = known->next;
 	free(known->arms);
+	free(known->sites);
 	free(known);
 	return 0;
 }
@@ -252,13 +276,18 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		return NULL;
 	if (known->decided != kymo_codes_generation) {
 		struct kymo_arena arena = {0};
+		const char *file;
 
 		known->decided = kymo_codes_generation;
 		known->sights = 0;
 		known->id = KYMO_ID_UNKNOWN;
 		free(known->arms);
 		known->arms = NULL;
-		known->is_wanted = kymo_filter_wants(kymo_text(&arena, known->code->co_filename));
+		file = kymo_text(&arena, known->code->co_filename);
+		known->is_wanted = kymo_filter_wants(file);
+		/* Nobody can use greenlets before this code has run; see also kymo_codes_attach(). */
+		if (strstr(file, "/greenlet/__init__.py"))
+			python->switches_stacks = true;
 		kymo_arena_free(&arena);
 	}
 	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {

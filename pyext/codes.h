@@ -25,7 +25,10 @@ struct kymo_code {
 	uint32_t decided;    /* recording in which the filter was asked, and ... */
 	bool is_wanted;      /* ... its answer */
 	bool is_disabled;    /* DISABLE was returned for a place in this code */
+	bool has_lines;      /* flow: its lines cannot be rebuilt, and are recorded */
+	bool lines_are_on;   /* ... already */
 	uint32_t sights;     /* since the definition was lost */
+	uint16_t *sites;     /* flow: as kymo_flow_sites() has them; none for code whose lines are recorded */
 	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
 	struct kymo_code *next; /* in its chain */
 };
@@ -33,8 +36,11 @@ struct kymo_code {
 /* The recording that ids belong to; 0 while there is none. */
 extern uint32_t kymo_codes_generation __attribute__((visibility("hidden")));
 
+/* The recording is one from which lines are rebuilt. */
+extern bool kymo_codes_flow __attribute__((visibility("hidden")));
+
 /* Begin a recording: what is in codes from an earlier one means nothing now.  0: it ends. */
-void kymo_codes_begin(uint32_t generation);
+void kymo_codes_begin(uint32_t generation, bool is_flow);
 
 /* Give @python a slot in its code objects; false with an exception set. */
 bool kymo_codes_attach(struct kymo_python *python);

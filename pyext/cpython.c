@@ -4,46 +4,7 @@
 
 #include <opcode.h>
 
-#include "internal/pycore_frame.h"
-#if PY_VERSION_HEX >= 0x030e0000
-#include "internal/pycore_interpframe.h"
-#endif
-
-static _PyInterpreterFrame *innermost_frame(void)
-{
-#if PY_VERSION_HEX >= 0x030d0000
-	return PyThreadState_Get()->current_frame;
-#else
-	return PyThreadState_Get()->cframe->current_frame;
-#endif
-}
-
-static bool load_frame(struct kymo_frame *out, _PyInterpreterFrame *frame)
-{
-	/* Entries from C and frames that are still being made are not Python's business. */
-	while (frame && _PyFrame_IsIncomplete(frame))
-		frame = frame->previous;
-	out->frame = frame;
-	if (!frame)
-		return false;
-#if PY_VERSION_HEX >= 0x030d0000
-	out->code = _PyFrame_GetCode(frame);
-#else
-	out->code = frame->f_code;
-#endif
-	out->offset = (uint32_t)_PyInterpreterFrame_LASTI(frame);
-	return true;
-}
-
-bool kymo_frame_first(struct kymo_frame *frame)
-{
-	return load_frame(frame, innermost_frame());
-}
-
-bool kymo_frame_next(struct kymo_frame *frame)
-{
-	return load_frame(frame, ((_PyInterpreterFrame *)frame->frame)->previous);
-}
+#include "internal/pycore_code.h"
 
 #if PY_VERSION_HEX < 0x030d0000
 /* The instruction at @unit, under the instrumentation that other tools may have put on it. */

@@ -15,6 +15,9 @@
 /* 3.14 split BRANCH, which tells both ways of a branch at once, into one event for each. */
 #define KYMO_HAS_BRANCH_SIDES (PY_VERSION_HEX >= 0x030e0000)
 
+/* 3.12: a call that makes a generator leaves its caller where no event told it to be. */
+#define KYMO_HAS_SILENT_GENERATORS (PY_VERSION_HEX < 0x030d0000)
+
 #ifdef Py_GIL_DISABLED
 #define KYMO_FREE_THREADED true
 #else
@@ -38,16 +41,15 @@ static inline uint32_t kymo_long_value(PyObject *integer)
 	return value;
 }
 
-/* One frame of the calling thread's stack. */
-struct kymo_frame {
-	void *frame;
-	PyCodeObject *code;
-	uint32_t offset; /* code units */
-};
-
-/* The innermost frame that runs, or the next outer one; false: there is none. */
-bool kymo_frame_first(struct kymo_frame *frame);
-bool kymo_frame_next(struct kymo_frame *frame);
+/* True if a call of @callable makes a generator, a coroutine or an asynchronous generator, in 3.12 without an event. */
+static inline bool kymo_makes_generator(PyObject *callable)
+{
+	if (PyMethod_Check(callable))
+		callable = PyMethod_GET_FUNCTION(callable);
+	return PyFunction_Check(callable) &&
+	       ((PyCodeObject *)PyFunction_GET_CODE(callable))->co_flags &
+		       (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+}
 
 /* True if the branch at @offset, which went on at @dest (both in bytes), jumped. */
 bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest);

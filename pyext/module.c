@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The module kymo._kymo: what the package kymo and the start-up files call. */
+#include "pyext/frames.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "pyext/callbacks.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"
 #include "pyext/recording.h"
@@ -137,7 +140,7 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	struct kymo_python *python;
 	struct kymo_producer *p;
 	struct kymo_arena arena = {0};
-	struct kymo_frame frame;
+	const void *frame;
 	uint32_t id;
 
 	if (!PyUnicode_Check(text))
@@ -154,8 +157,13 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	if (!kymo_is_ready(p) && !(p = kymo_refill(&python->host)))
 		Py_RETURN_NONE;
 	kymo_check_switch(p, &python->host);
-	if (kymo_frame_first(&frame))
-		place_mark(p, kymo_code_get(python, (PyObject *)frame.code));
+	frame = kymo_frame_now();
+	if (kymo_codes_flow)
+		p = kymo_flow_place(python);
+	else if (frame)
+		place_mark(p, kymo_code_get(python, (PyObject *)kymo_frame_code(frame)));
+	if (!p)
+		Py_RETURN_NONE;
 	kymo_append_mark(p, id);
 	Py_RETURN_NONE;
 }

@@ -58,6 +58,8 @@ static PyObject *callback_new(struct kymo_python *python, const struct kymo_even
 		variant = KYMO_TIMED;
 	else if (config->once && event->call[KYMO_ONCE])
 		variant = KYMO_ONCE;
+	else if (config->events & EVENT(CALL) && event->call[KYMO_CALLS])
+		variant = KYMO_CALLS;
 	else if (config->branch_bits && event->call[KYMO_BITS])
 		variant = KYMO_BITS;
 	callback->call = event->call[variant];
@@ -93,6 +95,11 @@ static uint64_t wanted_events(const Kymo__Config *config)
 {
 	uint64_t events = config->events;
 
+	/* They are rebuilt. */
+	if (config->flow)
+		events &= ~(EVENT(LINE) | EVENT(INSTRUCTION));
+	if (config->flow && KYMO_HAS_SILENT_GENERATORS)
+		events |= EVENT(CALL);
 	if (KYMO_HAS_BRANCH_SIDES && events & EVENT(BRANCH))
 		events |= EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT);
 	if (!KYMO_HAS_BRANCH_SIDES && !(events & EVENT(BRANCH)) &&
@@ -143,6 +150,11 @@ static bool fail_without_tool(void)
 	return false;
 }
 
+static const struct kymo_event *events_of(const Kymo__Config *config)
+{
+	return config->flow ? kymo_flow_events : kymo_events;
+}
+
 static bool take_tool(struct kymo_python *python)
 {
 	for (int i = 0; i < KYMO_TOOL_IDS; i++) {
@@ -187,7 +199,10 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 
 	if (PyErr_Occurred() || !monitoring() || !take_tool(python))
 		return false;
-	for (const struct kymo_event *each = kymo_events; each->name; each++) {
+	/* For code whose lines cannot be. */
+	if (config->flow)
+		events |= EVENT(LINE);
+	for (const struct kymo_event *each = events_of(config); each->name; each++) {
 		const struct kymo_event *event = as_wanted(each, events);
 		unsigned long mask = event ? event_mask(event) : 0;
 		PyObject *callback = mask ? callback_new(python, event, config) : NULL;
@@ -205,7 +220,7 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config)
 	uint64_t events = wanted_events(config);
 	unsigned long mask = 0;
 
-	for (const struct kymo_event *event = kymo_events; event->name; event++) {
+	for (const struct kymo_event *event = events_of(config); event->name; event++) {
 		/* C_RETURN and C_RAISE come with CALL, and are no events to enable. */
 		if (as_wanted(event, events) && !(EVENT(CALL) << (event->kind - KYMO_CALL) & C_EVENTS))
 			mask |= event_mask(event);
@@ -213,9 +228,26 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config)
 	return !PyErr_Occurred() && set_events(python, mask);
 }
 
+bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
+{
+	PyObject *raised = PyErr_GetRaisedException();
+	PyObject *events = monitoring() ? PyObject_GetAttrString(monitoring(), "events") : NULL;
+	PyObject *line = events ? PyObject_GetAttrString(events, "LINE") : NULL;
+	PyObject *done = line ? PyObject_CallMethod(monitoring(), "set_local_events", "iOO", python->tool, code, line)
+			      : NULL;
+	bool is_done = done;
+
+	Py_XDECREF(done);
+	Py_XDECREF(line);
+	Py_XDECREF(events);
+	PyErr_Clear();
+	PyErr_SetRaisedException(raised);
+	return is_done;
+}
+
 static bool reset_code(const struct kymo_python *python, struct kymo_code *code, unsigned long mask)
 {
-	code->is_disabled = false;
+	code->is_disabled = code->lines_are_on = false;
 	for (int turn = 0; turn < 2; turn++) {
 		PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool, code->code,
 						     turn ? 0 : mask);
@@ -238,7 +270,7 @@ static bool reset_places(struct kymo_python *python)
 
 	for (size_t i = 0; i < sizeof(python->codes) / sizeof(*python->codes); i++) {
 		for (struct kymo_code *code = python->codes[i]; code; code = code->next) {
-			if (code->is_disabled && !reset_code(python, code, mask))
+			if ((code->is_disabled || code->lines_are_on) && !reset_code(python, code, mask))
 				return false;
 		}
 	}

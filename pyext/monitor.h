@@ -15,6 +15,9 @@ PyObject *kymo_callback_type(void);
 bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config);
 bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config);
 
+/* LINE events for @code alone; false if that failed.  Leaves the thread's exception as it is. */
+bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code);
+
 /*
  * No events from now on; the tool id is free again, and no place in the code stays switched off
  * for the next tool that gets it.

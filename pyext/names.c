@@ -67,7 +67,7 @@ bool kymo_names_attach(struct kymo_python *python)
 	return python->names;
 }
 
-static uint32_t define_string(Kymo__Definition__KindCase kind, char *text)
+static uint32_t define_string(Kymo__Definition__KindCase kind, char *text, bool is_stop_iteration)
 {
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
 	Kymo__Name name = KYMO__NAME__INIT;
@@ -78,6 +78,7 @@ static uint32_t define_string(Kymo__Definition__KindCase kind, char *text)
 	if (kind == KYMO__DEFINITION__KIND_NAME) {
 		name.id = id = kymo_next_name_id();
 		name.name = text;
+		name.is_stop_iteration = is_stop_iteration;
 		definition.name = &name;
 	} else {
 		mark.id = id = kymo_next_text_id();
@@ -87,10 +88,10 @@ static uint32_t define_string(Kymo__Definition__KindCase kind, char *text)
 	return kymo_define(&definition) ? id : KYMO_ID_UNKNOWN;
 }
 
-static uint32_t intern(Kymo__Definition__KindCase kind, const char *text)
+static uint32_t intern(Kymo__Definition__KindCase kind, const char *text, bool is_stop_iteration)
 {
 	/* Names and texts count separately, and share the table. */
-	uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), kind);
+	uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), 2U * kind + is_stop_iteration);
 	uint32_t id = KYMO_ID_UNKNOWN;
 
 	lock_strings();
@@ -99,7 +100,7 @@ static uint32_t intern(Kymo__Definition__KindCase kind, const char *text)
 
 		if (!known->id || known->hash != hash) {
 			known->hash = hash;
-			known->id = define_string(kind, (char *)(uintptr_t)text);
+			known->id = define_string(kind, (char *)(uintptr_t)text, is_stop_iteration);
 		}
 		id = known->id;
 	}
@@ -109,7 +110,7 @@ static uint32_t intern(Kymo__Definition__KindCase kind, const char *text)
 
 uint32_t kymo_text_id(const char *text)
 {
-	return intern(KYMO__DEFINITION__KIND_TEXT, text);
+	return intern(KYMO__DEFINITION__KIND_TEXT, text, false);
 }
 
 /* Where the name of @type is: a str for types made by Python or from a spec, else a C string. */
@@ -152,10 +153,11 @@ kymo_inline const struct kymo_name_entry *find(struct kymo_python *python, const
 	return NULL;
 }
 
-static uint32_t keep(struct kymo_python *python, struct kymo_name_entry *entry, const char *name)
+static uint32_t keep(struct kymo_python *python, struct kymo_name_entry *entry, const char *name,
+		     bool is_stop_iteration)
 {
 	entry->generation = strings_generation;
-	entry->id = intern(KYMO__DEFINITION__KIND_NAME, name);
+	entry->id = intern(KYMO__DEFINITION__KIND_NAME, name, is_stop_iteration);
 	if (entry->id != KYMO_ID_UNKNOWN)
 		*entry_of(python, entry->address) = *entry;
 	return entry->id;
@@ -170,7 +172,9 @@ static kymo_out_of_line uint32_t define_type(struct kymo_python *python, PyTypeO
 	};
 	struct kymo_arena arena = {0};
 	const char *name = type_name(&arena, type);
-	uint32_t id = is_cacheable(type) ? keep(python, &entry, name) : intern(KYMO__DEFINITION__KIND_NAME, name);
+	bool is_stop = PyType_IsSubtype(type, (PyTypeObject *)PyExc_StopIteration);
+	uint32_t id = is_cacheable(type) ? keep(python, &entry, name, is_stop)
+					 : intern(KYMO__DEFINITION__KIND_NAME, name, is_stop);
 
 	kymo_arena_free(&arena);
 	return id;
@@ -198,7 +202,7 @@ static kymo_out_of_line uint32_t define_member(struct kymo_python *python, const
 	uint32_t id;
 
 	snprintf(text, sizeof(text), "%s.%s", type_name(&arena, owner), name);
-	id = is_cacheable(owner) ? keep(python, &entry, text) : intern(KYMO__DEFINITION__KIND_NAME, text);
+	id = is_cacheable(owner) ? keep(python, &entry, text, false) : intern(KYMO__DEFINITION__KIND_NAME, text, false);
 	kymo_arena_free(&arena);
 	return id;
 }
@@ -221,10 +225,10 @@ static kymo_out_of_line uint32_t define_function(struct kymo_python *python, con
 	uint32_t id;
 
 	if (!strcmp(where, "builtins")) {
-		id = keep(python, &entry, def->ml_name);
+		id = keep(python, &entry, def->ml_name, false);
 	} else {
 		snprintf(text, sizeof(text), "%s.%s", where, def->ml_name);
-		id = keep(python, &entry, text);
+		id = keep(python, &entry, text, false);
 	}
 	kymo_arena_free(&arena);
 	return id;
@@ -256,7 +260,7 @@ static kymo_out_of_line uint32_t define_code(struct kymo_python *python, PyObjec
 	if (!known)
 		return KYMO_ID_UNKNOWN;
 	if (known->named != strings_generation || known->name == KYMO_ID_UNKNOWN) {
-		known->name = intern(KYMO__DEFINITION__KIND_NAME, kymo_text(&arena, known->code->co_qualname));
+		known->name = intern(KYMO__DEFINITION__KIND_NAME, kymo_text(&arena, known->code->co_qualname), false);
 		known->named = strings_generation;
 		kymo_arena_free(&arena);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the recorder asks its host: the stack, the thread's name. */
-#include "pyext/python.h"
+#include "pyext/frames.h"
 
 #include <unistd.h>
 
@@ -18,26 +18,24 @@
 static void call_stack(const struct kymo_host *host, struct kymo_sync *sync)
 {
 	struct kymo_python *python = (struct kymo_python *)(uintptr_t)host;
-	bool skip = python->entering;
-	struct kymo_frame frame;
+	const void *frame = kymo_frame_now();
 
 	sync->depth = 0;
 	sync->listed = 0;
-	for (bool is = kymo_frame_first(&frame); is && sync->depth < MAX_DEPTH;
-	     is = kymo_frame_next(&frame)) {
-		if (skip) {
-			skip = false;
-			continue;
-		}
-		struct kymo_code *known = kymo_code_get(python, (PyObject *)frame.code);
+	kymo_producer->frame = NULL;
+	if (python->entering)
+		frame = kymo_frame_caller(frame);
+	for (; frame && sync->depth < MAX_DEPTH; frame = kymo_frame_caller(frame)) {
+		struct kymo_code *known = kymo_code_get(python, (PyObject *)kymo_frame_code(frame));
 
 		/* Of code that is not recorded there will be no return either. */
 		if (!known || !known->is_wanted)
 			continue;
-		sync->depth++;
+		if (sync->depth++ == 0)
+			kymo_producer->frame = frame;
 		if (sync->listed < KYMO_MAX_SYNC_FRAMES) {
 			sync->frames[sync->listed].code = known->id;
-			sync->frames[sync->listed++].offset_plus_1 = (uint64_t)frame.offset + 1;
+			sync->frames[sync->listed++].offset_plus_1 = (uint64_t)kymo_frame_lasti(frame) + 1;
 		}
 	}
 }

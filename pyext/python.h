@@ -27,6 +27,8 @@ struct kymo_name_entry;
 struct kymo_python {
 	struct kymo_host host; /* first: the recorder hands this back */
 	struct kymo_gil gil;
+	bool is_filtered;      /* there may be frames that are not recorded between those that are */
+	bool switches_stacks;  /* greenlets are in use: a thread may go on in another stack without an event */
 	bool entering;         /* the event at hand entered a frame that was not on the stack before */
 	int tool;              /* id with sys.monitoring, or -1 */
 	uint32_t recording;    /* that its callbacks were made for */

@@ -132,7 +132,7 @@ static bool begin(struct kymo_python *python)
 	set_filter();
 	if (start_process(python) < 0)
 		return false;
-	kymo_codes_begin(kymo_process_generation());
+	kymo_codes_begin(kymo_process_generation(), kymo_session_config(session)->flow);
 	kymo_names_begin(kymo_process_generation());
 	return true;
 }
@@ -148,6 +148,7 @@ static bool listen(struct kymo_python *python, bool is_first)
 {
 	const Kymo__Config *config = kymo_session_config(session);
 
+	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
 	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
 	kymo_monitor_detach(python);
 	if (kymo_monitor_attach(python, config) && (!is_first || begin(python)) &&
@@ -194,6 +195,6 @@ void kymo_recording_stop(void)
 
 	kymo_monitor_detach(python);
 	kymo_process_stop(&python->gil);
-	kymo_codes_begin(0);
+	kymo_codes_begin(0, false);
 	kymo_names_begin(0);
 }

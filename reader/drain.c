@@ -139,15 +139,15 @@ static bool drain_meta(struct kymo_reader *reader, struct kymo_image *image, uns
 }
 
 /* Events in a chunk that was still open, whose last ordinal its header does not name yet. */
-static uint64_t count_events(const struct kymo_chunk *chunk)
+static uint64_t count_events(const struct kymo_chunk *chunk, bool is_flow)
 {
 	const uint8_t *at = chunk->payload + chunk->sync_bytes;
 	const uint8_t *end = chunk->payload + chunk->bytes;
 	uint64_t events = 31U - (unsigned)__builtin_clz(chunk->branches);
 	struct kymo_record record;
 
-	while (at < end &&
-	       kymo_record_decode(at, (size_t)(end - at), &record) == KYMO_DECODE_OK) {
+	while (at < end && (is_flow ? kymo_flow_record_decode : kymo_record_decode)(
+				   at, (size_t)(end - at), &record) == KYMO_DECODE_OK) {
 		if (record.kind != KYMO_KIND_SPECIAL)
 			events += kymo_kind_is_event(record.kind);
 		else if (record.special == KYMO_TAG_BITS)
@@ -171,7 +171,7 @@ static void store_chunk(struct kymo_reader *reader, struct kymo_image *image, ui
 	if (chunk->is_open) {
 		flags |= KYMO_FRAME_PROVISIONAL;
 		close_clock = kymo_counter_read(reader->session.counter);
-		last = chunk->first_ordinal + count_events(chunk) - 1;
+		last = chunk->first_ordinal + count_events(chunk, reader->writer.required_features & KYMO_FEATURE_FLOW) - 1;
 	}
 	/* The length of the stream is read after the copy: what the chunk uses lies below it. */
 	drain_meta(reader, image, UINT_MAX);

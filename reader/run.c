@@ -329,6 +329,7 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 	struct kymo_trace_options options = {
 		.may_replace = config->force,
 		.max_bytes = config->max_bytes,
+		.required_features = config->flow ? KYMO_FEATURE_FLOW : 0,
 	};
 	bool has_past = kymo_load_relaxed_u32(&reader->session.page->reader_pid);
 	uint32_t run_bytes;

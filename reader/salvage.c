@@ -118,7 +118,7 @@ static bool take_session(struct kymo_reader *reader)
 static int salvage(struct kymo_reader *reader, const char *session_dir, const char *output,
 		   const Kymo__Config *config, struct kymo_watch *watch, struct kymo_error *error)
 {
-	struct kymo_trace_options options = {0};
+	struct kymo_trace_options options = {.required_features = config->flow ? KYMO_FEATURE_FLOW : 0};
 	char incomplete[PATH_MAX];
 	uint32_t run_bytes = 0;
 	uint8_t *run = NULL;

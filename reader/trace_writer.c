@@ -217,6 +217,7 @@ static int prepare(struct kymo_trace_writer *writer, const char *output,
 	*writer = (struct kymo_trace_writer){
 		.fd = -1,
 		.may_replace = options->may_replace,
+		.required_features = options->required_features,
 		.max_bytes = options->max_bytes,
 	};
 	/* The user's file size limit is a size limit like ours, reached with words left. */
@@ -241,6 +242,7 @@ int kymo_trace_writer_create(struct kymo_trace_writer *writer, const char *outpu
 		.version = KYMO_TRACE_VERSION,
 		.header_bytes = sizeof header,
 		.created_unix_ns = options->created_unix_ns,
+		.required_features = options->required_features,
 	};
 	struct iovec part = {.iov_base = &header, .iov_len = sizeof header};
 	int err = prepare(writer, output, options, error);

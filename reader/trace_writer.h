@@ -36,6 +36,7 @@ struct kymo_trace_writer {
 	uint64_t size;      /* end of the last whole frame */
 	uint64_t allocated; /* the file system has promised space up to here */
 	uint64_t frames;
+	uint64_t required_features;
 	bool is_full;
 	enum kymo_hurry hurry;
 	char full_reason[128];
@@ -51,6 +52,7 @@ struct kymo_trace_options {
 	uint64_t max_bytes; /* 0: no limit */
 	uint64_t created_unix_ns;
 	uint8_t session_id[16];
+	uint64_t required_features; /* KYMO_FEATURE_… */
 };
 
 /* Begin OUTPUT.incomplete.  -EEXIST: it or, unless it may be replaced, @output is there. */

@@ -23,15 +23,16 @@ static const struct profile {
 	uint64_t events;
 	bool once;
 	bool branch_bits;
+	bool flow;
 } profiles[] = {
-	{"calls", CALLS, false, false},
-	{"full",
-	 CALLS | C_CALLS | BRANCHES | EVENT(EXCEPTION_HANDLED) | EVENT(STOP_ITERATION) | EVENT(LINE) |
-		 EVENT(INSTRUCTION) | EVENT(JUMP),
-	 false, false},
-	{"coverage", EVENT(LINE) | BRANCHES, true, false},
+	{"flow", CALLS | BRANCHES | EVENT(JUMP), .flow = true},
+	{"calls", CALLS, .flow = false},
+	{"full", CALLS | C_CALLS | BRANCHES | EVENT(EXCEPTION_HANDLED) | EVENT(STOP_ITERATION) | EVENT(LINE) |
+			 EVENT(INSTRUCTION) | EVENT(JUMP),
+	 .once = false},
+	{"coverage", EVENT(LINE) | BRANCHES, .once = true},
 	/* Calls, exceptions and one bit a branch: what lines can be rebuilt from. */
-	{"branch-bits", CALLS | BRANCHES, false, true},
+	{"branch-bits", CALLS | BRANCHES, .branch_bits = true},
 };
 
 static const struct profile *find_profile(const char *name, size_t length)
@@ -50,6 +51,7 @@ int kymo_config_set_events(Kymo__Config *config, char *text, struct kymo_error *
 	config->events = 0;
 	config->once = false;
 	config->branch_bits = false;
+	config->flow = false;
 	config->profile = text;
 	for (;;) {
 		size_t length = strcspn(at, ",");
@@ -60,11 +62,12 @@ int kymo_config_set_events(Kymo__Config *config, char *text, struct kymo_error *
 			config->events |= profile->events;
 			config->once |= profile->once;
 			config->branch_bits |= profile->branch_bits;
+			config->flow |= profile->flow;
 		} else if (kind != KYMO_KIND_SPECIAL) {
 			config->events |= UINT64_C(1) << kind;
 		} else {
 			return kymo_fail(error, -EINVAL,
-					 "no event or profile is called '%.*s': use calls, full, coverage "
+					 "no event or profile is called '%.*s': use calls, flow, full, coverage "
 					 "or names of sys.monitoring.events such as LINE,PY_START",
 					 (int)length, at);
 		}

@@ -364,6 +364,32 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 	return p;
 }
 
+struct kymo_producer *kymo_append_stack(const struct kymo_host *host)
+{
+	struct kymo_producer *p = kymo_producer;
+	uint8_t block[KYMO_SYNC_MAX_BYTES];
+	struct kymo_sync sync = {0};
+	uint32_t bytes;
+	uint8_t *at;
+
+	host->call_stack(host, &sync);
+	bytes = (uint32_t)kymo_sync_encode(&sync, block);
+	if ((uint32_t)p->word + 6 + bytes >= p->chunk_limit) {
+		/* The next chunk begins with it. */
+		p->limit = p->chunk_limit = 0;
+		return refill_slowly(p, host);
+	}
+	at = p->payload + (uint32_t)p->word;
+	at[0] = KYMO_TAG_EXTENDED;
+	at[1] = KYMO_EXTENDED_STACK;
+	memcpy(at + 2, &bytes, 4);
+	memcpy(at + 6, block, bytes);
+	p->word += 6 + bytes;
+	kymo_commit(p);
+	set_limit(p);
+	return p;
+}
+
 void kymo_forget_code(const void *key)
 {
 	if (!kymo_cells_are_live())

@@ -25,6 +25,7 @@
 
 #include "format/atomics.h"
 #include "format/chunk.h"
+#include "format/flow.h"
 #include "format/record.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are stored as they lie in memory");
@@ -69,8 +70,10 @@ struct kymo_producer {
 	uint32_t in_use;              /* 0: the cell is free */
 	struct kymo_gil *gil;         /* that it last recorded under */
 	uint64_t name_hash;           /* of the name in the last Thread definition */
+	const uint16_t *sites;        /* flow: of the code register's code, by unit; see format/flow.h */
+	const void *frame;            /* flow: the frame that is on top of the stack as recorded */
 	uint32_t chunk_limit;         /* payload bytes at which the chunk is full */
-	uint8_t reserved[28];
+	uint8_t reserved[12];
 };
 static_assert(sizeof(struct kymo_producer) == 192, "three cache lines");
 
@@ -216,6 +219,32 @@ static inline void kymo_append_start(struct kymo_producer *p, const void *key, s
 	kymo_put(p, start.record, start.bytes);
 }
 
+/* Where a frame is: not committed, the event that comes next does that. */
+static inline void kymo_append_lasti(struct kymo_producer *p, uint32_t lasti)
+{
+	uint64_t width = kymo_width(lasti);
+	uint64_t record = ((uint64_t)lasti << 8) + KYMO_TAG(KYMO_LASTI, 0) + width;
+
+	memcpy(p->payload + (uint32_t)p->word, &record, 8);
+	p->word += kymo_likely(width < 2) ? 2 + width : 5;
+}
+
+/*
+ * An entry: where the frame below is, and PY_START.  Flow only: the registers of lines and offsets, which nothing is
+ * told by there, stay as they are.
+ */
+static inline void kymo_append_entry(struct kymo_producer *p, const void *key, struct kymo_start start, uint32_t lasti)
+{
+	p->code = key;
+	p->ordinal++;
+	if (kymo_likely(lasti <= 0xff)) {
+		kymo_put(p, start.record << 16 | lasti << 8 | KYMO_TAG(KYMO_LASTI, 0), start.bytes + 2);
+		return;
+	}
+	kymo_append_lasti(p, lasti);
+	kymo_put(p, start.record, start.bytes);
+}
+
 /* A CODE record.  Not committed: the store of the event that comes next publishes both. */
 static inline void kymo_append_code(struct kymo_producer *p, const void *key, struct kymo_start start,
 				    uint32_t first_line)
@@ -249,6 +278,19 @@ static inline void kymo_append_instruction(struct kymo_producer *p, uint32_t off
 		kymo_put(p, KYMO_TAG_INSTRUCTION | step, 1);
 	else
 		kymo_put1(p, KYMO_INSTRUCTION, offset);
+}
+
+/* A branch or jump at a site of the code of the frame on top, by the number in kymo_flow_sites(). */
+static inline void kymo_append_site(struct kymo_producer *p, uint32_t site, uint32_t is_taken)
+{
+	uint32_t field = 2 * (site & ~KYMO_SITE_HAS_CACHE) + is_taken;
+	uint32_t step = field - KYMO_SITE_BIAS;
+
+	p->ordinal++;
+	if (kymo_likely(step < KYMO_SHORT_SITES))
+		kymo_put(p, KYMO_TAG_SITE | step, 1);
+	else
+		kymo_put1(p, KYMO_SITE, field);
 }
 
 static inline void kymo_put_extended(struct kymo_producer *p, enum kymo_extended kind, uint32_t value)

@@ -116,6 +116,12 @@ void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host);
 /* Read the clock into a TIME record now (clock mode `exact`).  [host] */
 void kymo_append_time(struct kymo_producer *p);
 
+/*
+ * The stack is not as the entries and exits that were recorded left it: say how it is.  Returns the producer,
+ * ready for an event, or NULL if that is lost, and counted.  [host]
+ */
+struct kymo_producer *kymo_append_stack(const struct kymo_host *host);
+
 /* To be called for each event, after kymo_refill() and before the append. */
 static inline void kymo_check_switch(struct kymo_producer *p, const struct kymo_host *host)
 {

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What runs once per event in a recording from which lines are rebuilt.
+ *
+ * Such a recording says once, by entries and exits, which frame is on top of a thread's stack; what happens in
+ * that frame names no code.  So a callback must know that the frame on top is the one that whoever decodes takes for it:
+ * the producer's frame register.  Where it is not (generators that pass an exception on without running, an exception
+ * before the first instruction, stacks that are switched in C), the whole stack is told anew.
+ */
+#include "pyext/frames.h"
+
+#include "pyext/event_records.h"
+#include "pyext/monitor.h"
+
+kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
+{
+	return kymo_is_ready(p) && is_last_recorder(self, p);
+}
+
+/* @frame, or the next one that it returns to, directly or not, and that is recorded. */
+static const void *recorded_frame(struct kymo_python *python, const void *frame)
+{
+	for (; frame; frame = kymo_frame_caller(frame)) {
+		const struct kymo_code *known = kymo_code_get(python, (PyObject *)kymo_frame_code(frame));
+
+		if (known && known->is_wanted)
+			break;
+	}
+	return frame;
+}
+
+/* @known's code is the code register, without a record: it is that of the frame on top. */
+kymo_inline void set_code(struct kymo_producer *p, PyObject *code, const struct kymo_code *known)
+{
+	p->code = code;
+	p->sites = known->sites;
+}
+
+/*
+ * Ready for an event of @code in the frame on top or, if it @enters one, in a frame above that; NULL if it is
+ * not recorded.
+ */
+static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *code, bool enters)
+{
+	struct kymo_python *python = python_of(self);
+	struct kymo_code *known = kymo_code_get(python, code);
+	struct kymo_producer *p = kymo_producer;
+	const void *top = kymo_frame_now();
+
+	if (!known || !known->is_wanted)
+		return NULL;
+	/* An exception in a frame that is still being made, as for generator expressions of 3.15. */
+	if (!top || (PyObject *)kymo_frame_code(top) != code)
+		return NULL;
+	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
+		return NULL;
+	kymo_check_switch(p, &python->host);
+	if (enters)
+		top = recorded_frame(python, kymo_frame_caller(top));
+	if (p->frame != top) {
+		python->entering = enters;
+		p = kymo_append_stack(&python->host);
+		python->entering = false;
+		if (!p)
+			return NULL;
+	}
+	if (known->has_lines && !known->lines_are_on)
+		known->lines_are_on = kymo_monitor_add_lines(python, code);
+	if (!enters)
+		set_code(p, code, known);
+	return p;
+}
+
+/* Where the frame below is, before an entry. */
+static void append_caller(struct kymo_producer *p)
+{
+	if (p->frame)
+		kymo_append_lasti(p, kymo_frame_lasti(p->frame));
+}
+
+struct kymo_producer *kymo_flow_place(struct kymo_python *python)
+{
+	const void *top = recorded_frame(python, kymo_frame_now());
+	struct kymo_producer *p = kymo_producer;
+
+	if (p->frame != top)
+		p = kymo_append_stack(&python->host);
+	if (p && top)
+		kymo_append_lasti(p, kymo_frame_lasti(top));
+	return p;
+}
+
+static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
+{
+	struct kymo_producer *p = settle(self, args[0], true);
+	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
+
+	if (!p)
+		return kymo_skip_event(self, args[0]);
+	if (is_timed)
+		kymo_append_time(p);
+	append_caller(p);
+	if (kymo_long_value(args[1]) == known->entry) {
+		kymo_append_start(p, args[0], known->start, known->first_line);
+	} else {
+		kymo_append_code(p, args[0], known->start, known->first_line);
+		kymo_append1(p, KYMO_PY_START_AT, units(args[1]));
+	}
+	set_code(p, args[0], known);
+	p->frame = kymo_frame_now();
+	Py_RETURN_NONE;
+}
+
+static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	/* The one call comes first, so that little has to be kept across it. */
+	const void *frame = kymo_frame_running(), *caller = kymo_frame_caller(frame);
+	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(!caller || p->frame != caller || !known || args[1] != known->entry_int ||
+			  !is_ready(self, p)))
+		return start_elsewhere(self, args, false);
+	kymo_append_entry(p, args[0], known->start, kymo_frame_lasti(caller));
+	p->sites = known->sites;
+	p->frame = frame;
+	Py_RETURN_NONE;
+}
+
+static PyObject *start_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	return start_elsewhere(self, args, true);
+}
+
+/* PY_RESUME and PY_THROW: an entry into a frame that was entered before. */
+static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
+						    bool is_timed)
+{
+	struct kymo_producer *p = settle(self, args[0], true);
+	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
+
+	if (!p)
+		return kymo_skip_event(self, args[0]);
+	if (is_timed)
+		kymo_append_time(p);
+	append_caller(p);
+	kymo_append_code(p, args[0], known->start, known->first_line);
+	if (kind == KYMO_PY_THROW)
+		exception(self, p, args, kind, false);
+	else
+		place(p, args, kind, false);
+	set_code(p, args[0], known);
+	p->frame = kymo_frame_now();
+	Py_RETURN_NONE;
+}
+
+static PyObject *resume(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	const void *frame = kymo_frame_running(), *caller = kymo_frame_caller(frame);
+	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(!caller || p->frame != caller || !known || !is_ready(self, p)))
+		return reenter_elsewhere(self, args, KYMO_PY_RESUME, false);
+	kymo_append_lasti(p, kymo_frame_lasti(caller));
+	kymo_append_code(p, args[0], known->start, known->first_line);
+	kymo_append1(p, KYMO_PY_RESUME, units(args[1]));
+	set_code(p, args[0], known);
+	p->frame = frame;
+	Py_RETURN_NONE;
+}
+
+static PyObject *resume_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),
+			      PyObject *Py_UNUSED(names))
+{
+	return reenter_elsewhere(self, args, KYMO_PY_RESUME, true);
+}
+
+static PyObject *throw(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	return reenter_elsewhere(self, args, KYMO_PY_THROW, false);
+}
+
+static PyObject *throw_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	return reenter_elsewhere(self, args, KYMO_PY_THROW, true);
+}
+
+/* The frame on top is left for @caller. */
+kymo_inline void leave(struct kymo_producer *p, const void *caller)
+{
+	p->frame = caller;
+	p->code = NULL;
+}
+
+static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
+						 bool is_timed)
+{
+	struct kymo_producer *p = settle(self, args[0], false);
+
+	if (!p)
+		return kymo_skip_event(self, args[0]);
+	if (kind == KYMO_PY_UNWIND)
+		exception(self, p, args, kind, is_timed);
+	else
+		place(p, args, kind, is_timed);
+	leave(p, recorded_frame(python_of(self), kymo_frame_caller(kymo_frame_now())));
+	Py_RETURN_NONE;
+}
+
+kymo_inline PyObject *exit_frame(PyObject *self, PyObject *const *args, enum kymo_kind kind)
+{
+	const void *frame = kymo_frame_running();
+	struct kymo_producer *p = kymo_producer;
+
+	/* The frame register may hold a frame that is not recorded, after a return to it. */
+	if (kymo_unlikely(p->frame != frame || !is_ready(self, p) || python_of(self)->is_filtered ||
+			  (p->code != args[0] && !kymo_code_find(python_of(self), args[0]))))
+		return exit_elsewhere(self, args, kind, false);
+	kymo_append1(p, kind, units(args[1]));
+	leave(p, kymo_frame_caller(frame));
+	Py_RETURN_NONE;
+}
+
+#define EXIT(name, kind)                                                                                   \
+	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),              \
+			      PyObject *Py_UNUSED(names))                                                  \
+	{                                                                                                  \
+		return exit_frame(self, args, kind);                                                       \
+	}                                                                                                  \
+	static PyObject *name##_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),      \
+				      PyObject *Py_UNUSED(names))                                          \
+	{                                                                                                  \
+		return exit_elsewhere(self, args, kind, true);                                             \
+	}
+
+EXIT(py_return, KYMO_PY_RETURN)
+EXIT(py_yield, KYMO_PY_YIELD)
+
+static PyObject *unwind(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	return exit_elsewhere(self, args, KYMO_PY_UNWIND, false);
+}
+
+static PyObject *unwind_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),
+			      PyObject *Py_UNUSED(names))
+{
+	return exit_elsewhere(self, args, KYMO_PY_UNWIND, true);
+}
+
+/* Events in the frame on top.  Rare ones look at it each time. */
+#define RARE(name, record)                                                                                 \
+	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),              \
+			      PyObject *Py_UNUSED(names))                                                  \
+	{                                                                                                  \
+		struct kymo_producer *p = settle(self, args[0], false);                                    \
+                                                                                                           \
+		return p ? record : kymo_skip_event(self, args[0]);                                        \
+	}
+
+/* RERAISE may have put the frame back to where the exception came from. */
+static PyObject *reraise_at(PyObject *self, struct kymo_producer *p, PyObject *const *args)
+{
+	kymo_append_lasti(p, kymo_frame_lasti(kymo_frame_now()));
+	return exception(self, p, args, KYMO_RERAISE, false);
+}
+
+static PyObject *append_line(struct kymo_producer *p, PyObject *const *args)
+{
+	kymo_append1(p, KYMO_LINE, kymo_long_value(args[1]));
+	Py_RETURN_NONE;
+}
+
+RARE(line, append_line(p, args))
+RARE(py_raise, exception(self, p, args, KYMO_RAISE, false))
+RARE(reraise, reraise_at(self, p, args))
+RARE(exception_handled, exception(self, p, args, KYMO_EXCEPTION_HANDLED, false))
+RARE(stop_iteration, exception(self, p, args, KYMO_STOP_ITERATION, false))
+RARE(c_return, call(self, p, args, KYMO_C_RETURN, false))
+RARE(c_raise, call(self, p, args, KYMO_C_RAISE, false))
+
+/* Which site it is: see kymo_flow_sites().  A place that is none is switched off. */
+kymo_inline PyObject *append_site(PyObject *self, struct kymo_producer *p, PyObject *const *args, uint32_t unit,
+				    bool has_one_side, bool is_taken)
+{
+	uint32_t site = p->sites[unit];
+
+	if (kymo_unlikely(!site))
+		return kymo_disable_place(self, args[0]);
+	if (!has_one_side)
+		is_taken = units(args[2]) != unit + 1 + (site >> 15);
+	kymo_append_site(p, site, is_taken);
+	/* The same function may go on in another frame without an event. */
+	if (kymo_unlikely(python_of(self)->switches_stacks))
+		p->code = NULL;
+	Py_RETURN_NONE;
+}
+
+/* Ready for an event of @code after a return to it; settle() where there is more to do. */
+kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
+{
+	const void *frame = kymo_frame_running();
+	const struct kymo_code *known = kymo_code_find(python_of(self), code);
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(p->frame != frame || !known || !is_ready(self, p) || known->has_lines))
+		return settle(self, code, false);
+	set_code(p, code, known);
+	return p;
+}
+
+#define SITE(name, unit, has_one_side, is_taken)                                                           \
+	static kymo_out_of_line PyObject *name##_elsewhere(PyObject *self, PyObject *const *args)          \
+	{                                                                                                  \
+		struct kymo_producer *p = go_on(self, args[0]);                                            \
+                                                                                                           \
+		return p ? append_site(self, p, args, unit, has_one_side, is_taken)                        \
+			 : kymo_skip_event(self, args[0]);                                                 \
+	}                                                                                                  \
+	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),              \
+			      PyObject *Py_UNUSED(names))                                                  \
+	{                                                                                                  \
+		struct kymo_producer *p = kymo_producer;                                                   \
+                                                                                                           \
+		if (kymo_unlikely(!is_ready(self, p) || p->code != args[0]))                               \
+			return name##_elsewhere(self, args);                                               \
+		return append_site(self, p, args, unit, has_one_side, is_taken);                           \
+	}
+
+#if KYMO_HAS_SILENT_GENERATORS
+/* Where it matters, calls that make a generator; see format/flow.h. */
+static PyObject *append_generator(PyObject *self, struct kymo_producer *p, PyObject *const *args)
+{
+	uint32_t site = p->sites[units(args[1])];
+
+	if (site && kymo_makes_generator(args[2]))
+		kymo_append_site(p, site, true);
+	return site ? Py_NewRef(Py_None) : kymo_disable_place(self, args[0]);
+}
+
+static PyObject *append_call(PyObject *self, struct kymo_producer *p, PyObject *const *args)
+{
+	call(self, p, args, KYMO_CALL, false);
+	if (p->sites[units(args[1])])
+		append_generator(self, p, args);
+	Py_RETURN_NONE;
+}
+
+RARE(generator_call, append_generator(self, p, args))
+RARE(py_call, append_call(self, p, args))
+#else
+RARE(py_call, call(self, p, args, KYMO_CALL, false))
+#endif
+
+SITE(jump, units(args[1]), true, true)
+#if KYMO_HAS_BRANCH_SIDES
+/* Not by its source, which depends on other tools: the unit before the destination. */
+SITE(branch_left, units(args[2]) - 1, true, false)
+SITE(branch_right, units(args[1]), true, true)
+#else
+SITE(branch, units(args[1]), false, false)
+#endif
+
+#define TIMED(name) {name, [KYMO_TIMED] = name##_timed}
+
+const struct kymo_event kymo_flow_events[] = {
+	/* name, kind, can_disable, enters, callbacks */
+	{"PY_START", KYMO_PY_START, true, true, TIMED(start)},
+	{"PY_RESUME", KYMO_PY_RESUME, true, true, TIMED(resume)},
+	{"PY_RETURN", KYMO_PY_RETURN, true, false, TIMED(py_return)},
+	{"PY_YIELD", KYMO_PY_YIELD, true, false, TIMED(py_yield)},
+	{"PY_THROW", KYMO_PY_THROW, false, true, TIMED(throw)},
+	{"PY_UNWIND", KYMO_PY_UNWIND, false, false, TIMED(unwind)},
+	{"RAISE", KYMO_RAISE, false, false, {py_raise}},
+	{"RERAISE", KYMO_RERAISE, false, false, {reraise}},
+	{"EXCEPTION_HANDLED", KYMO_EXCEPTION_HANDLED, false, false, {exception_handled}},
+	{"STOP_ITERATION", KYMO_STOP_ITERATION, true, false, {stop_iteration}},
+#if KYMO_HAS_SILENT_GENERATORS
+	{"CALL", KYMO_CALL, true, false, {generator_call, [KYMO_CALLS] = py_call}},
+#else
+	{"CALL", KYMO_CALL, true, false, {py_call}},
+#endif
+	{"C_RETURN", KYMO_C_RETURN, false, false, {c_return}},
+	{"C_RAISE", KYMO_C_RAISE, false, false, {c_raise}},
+	{"LINE", KYMO_LINE, true, false, {line}},
+	{"JUMP", KYMO_JUMP, true, false, {jump}},
+#if KYMO_HAS_BRANCH_SIDES
+	{"BRANCH_LEFT", KYMO_BRANCH_LEFT, true, false, {branch_left}},
+	{"BRANCH_RIGHT", KYMO_BRANCH_RIGHT, true, false, {branch_right}},
+#else
+	{"BRANCH", KYMO_BRANCH, true, false, {branch}},
+#endif
+	{0},
+};

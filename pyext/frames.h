@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The interpreter's frames, read where they lie: no frame object is made, nothing is called that
+ * could run the program's code.  To be included before all else, for CPython's internal headers.
+ *
+ * A frame is named by its address, which means something as long as the frame runs or is suspended.
+ * All functions: GIL held.
+ */
+#ifndef KYMO_PYEXT_FRAMES_H
+#define KYMO_PYEXT_FRAMES_H
+
+#ifndef Py_BUILD_CORE
+#define Py_BUILD_CORE 1
+#endif
+#include "pyext/cpython.h"
+
+#include "internal/pycore_frame.h"
+#if PY_VERSION_HEX >= 0x030e0000
+#include "internal/pycore_interpframe.h"
+#endif
+
+/* The frame that runs: in an event of its own, which frames that are still being made have none of but exceptions. */
+static inline const void *kymo_frame_running(void)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return PyThreadState_GetUnchecked()->current_frame;
+#else
+	return _PyThreadState_UncheckedGet()->cframe->current_frame;
+#endif
+}
+
+/* The innermost frame of the calling thread; NULL: it has none.  Entries from C, and frames that are still being
+ * made, are not counted. */
+static inline const void *kymo_frame_now(void)
+{
+	return _PyFrame_GetFirstComplete((_PyInterpreterFrame *)(uintptr_t)kymo_frame_running());
+}
+
+/* The frame that @frame returns to; NULL: none. */
+static inline const void *kymo_frame_caller(const void *frame)
+{
+	return _PyFrame_GetFirstComplete(((const _PyInterpreterFrame *)frame)->previous);
+}
+
+/* Borrowed. */
+static inline PyCodeObject *kymo_frame_code(const void *frame)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return _PyFrame_GetCode((_PyInterpreterFrame *)(uintptr_t)frame);
+#else
+	return ((const _PyInterpreterFrame *)frame)->f_code;
+#endif
+}
+
+/*
+ * Code units from the start of the bytecode: of a frame that runs, the instruction that it executes.  3.12
+ * counts the last unit that is done with, which may be a cache.
+ */
+static inline uint32_t kymo_frame_lasti(const void *frame)
+{
+	return (uint32_t)_PyInterpreterFrame_LASTI((_PyInterpreterFrame *)(uintptr_t)frame);
+}
+
+#endif
