@@ -137,6 +137,8 @@ static void put_json(FILE *out, const struct kymo_event *event)
 	put_number(out, "{\"pid\":", event->stream->process->pid);
 	put_number(out, ",\"tid\":", thread ? thread->native_id : 0);
 	put_number(out, ",\"n\":", event->n);
+	if (event->k)
+		put_number(out, ",\"k\":", event->k);
 	fputs_unlocked(",\"t_ns\":", out);
 	kymo_text_put_i64(out, event->t_ns);
 	put_number(out, ",\"t_err_ns\":", event->t_err_ns);
@@ -286,6 +288,9 @@ int kymo_command_events(int argc, char **argv)
 		return KYMO_EXIT_USAGE;
 	if (kymo_timeline_open(&timeline, path, 0, &error))
 		return kymo_report(&error);
+	/* What is not asked for need not be rebuilt. */
+	if (slice.kinds != UINT64_MAX)
+		timeline.rebuilt_kinds = slice.kinds;
 	status = print(&timeline, &slice, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
 	kymo_report_damage(&timeline.trace);
 	kymo_timeline_close(&timeline);

@@ -148,6 +148,8 @@ static void print_totals(const struct kymo_overview *overview)
 	char count[KYMO_TEXT_BYTES], size[KYMO_TEXT_BYTES], mean[KYMO_TEXT_BYTES];
 
 	printf("total      %s events", kymo_text_count(total->events, count));
+	if (total->rebuilt)
+		printf(" recorded, %s rebuilt", kymo_text_count(total->rebuilt, count));
 	print_lost(total);
 	for (unsigned kind = 0; kind < KYMO_EVENT_KINDS; kind++)
 		if (total->by_kind[kind] && kind != KYMO_EVENT_GAP)
@@ -296,11 +298,12 @@ static void print_json(const struct kymo_overview *overview)
 	for (size_t i = 0; i < definitions->process_count; i++)
 		json_array_append_new(processes,
 				      json_process(overview, &definitions->processes[i]));
-	object = json_pack("{so, sb, so, so, sI, so, sI, so, sI, sI, sf, sf, sI, sI}", "ending",
+	object = json_pack("{so, sb, so, so, sI, sI, so, sI, so, sI, sI, sf, sf, sI, sI}", "ending",
 			   string(ending(timeline)), "complete", timeline->trace.is_complete,
 			   "session",
 			   definitions->session ? json_session(definitions->session) : json_null(),
-			   "processes", processes, "events", (json_int_t)total->events, "kinds",
+			   "processes", processes, "events", (json_int_t)total->events,
+			   "rebuilt", (json_int_t)total->rebuilt, "kinds",
 			   json_kinds(total), "lost", (json_int_t)total->lost, "lost_why",
 			   json_lost(total), "undefined", (json_int_t)total->undefined, "bytes",
 			   (json_int_t)timeline->trace.size, "bytes_per_event",

@@ -13,6 +13,7 @@
 static void add(struct kymo_summary *total, const struct kymo_summary *part)
 {
 	total->events += part->events;
+	total->rebuilt += part->rebuilt;
 	total->lost += part->lost;
 	total->undefined += part->undefined;
 	total->sum_t_err_ns += part->sum_t_err_ns;

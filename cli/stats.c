@@ -35,9 +35,26 @@ static void print_kinds(const struct kymo_summary *total)
 					  ? "BRANCH, as a bit"
 					  : kymo_event_kind_name(kind),
 				  total->by_kind[kind]);
-	print_row("all", total->events);
+	print_row("all that were recorded", total->events);
+	print_row("rebuilt", total->rebuilt);
 	print_row("lost", total->lost);
 	print_row("with something undefined", total->undefined);
+}
+
+static void print_codes(const struct kymo_definitions *definitions)
+{
+	uint64_t codes = 0, with_lines = 0;
+
+	for (size_t i = 0; i < definitions->process_count; i++) {
+		const struct kymo_table *table = &definitions->processes[i].codes;
+
+		codes += table->count;
+		for (size_t c = 0; c < table->count; c++)
+			with_lines += ((const struct kymo_code *)table->items[c].value)->has_lines;
+	}
+	print_row("code objects", codes);
+	if (with_lines)
+		print_row("recorded line by line", with_lines);
 }
 
 static void print_file(const struct kymo_timeline *timeline)
@@ -65,6 +82,7 @@ static void print_file(const struct kymo_timeline *timeline)
 	print_row("messages", timeline->definitions.messages);
 	print_row("bytes, uncompressed", timeline->definitions.bytes);
 	print_row("damaged", timeline->definitions.damaged);
+	print_codes(&timeline->definitions);
 }
 
 static void print_ends(const struct kymo_definitions *definitions)

@@ -62,12 +62,26 @@ const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *proce
 
 const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id)
 {
-	return find_inherited(process, offsetof(struct kymo_traced_process, names), id, NULL);
+	const struct kymo_traced_string *name =
+		find_inherited(process, offsetof(struct kymo_traced_process, names), id, NULL);
+
+	return name ? name->text : NULL;
+}
+
+bool kymo_traced_name_is_stop(const struct kymo_traced_process *process, uint64_t id)
+{
+	const struct kymo_traced_string *name =
+		find_inherited(process, offsetof(struct kymo_traced_process, names), id, NULL);
+
+	return name && name->is_stop_iteration;
 }
 
 const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id)
 {
-	return find_inherited(process, offsetof(struct kymo_traced_process, texts), id, NULL);
+	const struct kymo_traced_string *text =
+		find_inherited(process, offsetof(struct kymo_traced_process, texts), id, NULL);
+
+	return text ? text->text : NULL;
 }
 
 int32_t kymo_code_line(const struct kymo_code *code, uint64_t offset)

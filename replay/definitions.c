@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/varint.h"
+#include "replay/flow_code.h"
 
 #define MAX_MESSAGE_BYTES KYMO_MAX_RAW_BYTES
 
@@ -99,7 +100,17 @@ static int end_thread(struct kymo_traced_process *process, const Kymo__ThreadEnd
 	return 0;
 }
 
-/* One allocation holds the strings and the line table, too. */
+static const uint8_t *put_bytes(uint8_t **at, const ProtobufCBinaryData *bytes)
+{
+	uint8_t *copy = *at;
+
+	if (bytes->len)
+		memcpy(copy, bytes->data, bytes->len);
+	*at += bytes->len;
+	return copy;
+}
+
+/* One allocation holds the strings and the tables, too. */
 static int define_content(struct kymo_traced_process *process, const Kymo__Content *message,
 			  uint64_t position)
 {
@@ -107,24 +118,27 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 	const char *function = message->qualname[0] ? message->qualname : message->name;
 	size_t function_bytes = strlen(function) + 1;
 	struct kymo_content *content = malloc(sizeof *content + file_bytes + function_bytes +
-					      message->line_table.len);
+					      message->line_table.len + message->bytecode.len +
+					      message->exception_table.len);
 	char *file;
-	uint8_t *line_table;
+	uint8_t *tables;
 
 	if (!content)
 		return -ENOMEM;
 	file = (char *)(content + 1);
-	line_table = (uint8_t *)file + file_bytes + function_bytes;
+	tables = (uint8_t *)file + file_bytes + function_bytes;
 	memcpy(file, message->file, file_bytes);
 	memcpy(file + file_bytes, function, function_bytes);
-	if (message->line_table.len)
-		memcpy(line_table, message->line_table.data, message->line_table.len);
 	*content = (struct kymo_content){
 		.file = file,
 		.function = file + file_bytes,
 		.first_line = message->first_line,
-		.line_table = line_table,
+		.line_table = put_bytes(&tables, &message->line_table),
 		.line_table_bytes = (uint32_t)message->line_table.len,
+		.bytecode = put_bytes(&tables, &message->bytecode),
+		.bytecode_bytes = (uint32_t)message->bytecode.len,
+		.exception_table = put_bytes(&tables, &message->exception_table),
+		.exception_table_bytes = (uint32_t)message->exception_table.len,
 	};
 	return table_add(&process->contents, message->id, position, content);
 }
@@ -140,15 +154,22 @@ static int define_code(struct kymo_traced_process *process, const Kymo__Code *me
 		.id = message->id,
 		.content_id = message->content,
 		.entry_offset = message->entry_offset,
+		.has_lines = message->has_lines,
 	};
 	return table_add(&process->codes, message->id, position, code);
 }
 
-static int define_string(struct kymo_table *table, uint64_t id, const char *text, uint64_t position)
+static int define_string(struct kymo_table *table, uint64_t id, const char *text, bool is_stop_iteration,
+			 uint64_t position)
 {
-	char *copy = strdup(text);
+	size_t bytes = strlen(text) + 1;
+	struct kymo_traced_string *string = malloc(sizeof *string + bytes);
 
-	return copy ? table_add(table, id, position, copy) : -ENOMEM;
+	if (!string)
+		return -ENOMEM;
+	string->is_stop_iteration = is_stop_iteration;
+	memcpy(string->text, text, bytes);
+	return table_add(table, id, position, string);
 }
 
 static int keep(struct kymo_definitions *definitions, Kymo__Definition **message)
@@ -185,10 +206,10 @@ static int define_for_process(struct stream *stream, Kymo__Definition **owned, u
 		return define_code(process, message->code, position);
 	case KYMO__DEFINITION__KIND_NAME:
 		return define_string(&process->names, message->name->id, message->name->name,
-				     position);
+				     message->name->is_stop_iteration, position);
 	case KYMO__DEFINITION__KIND_TEXT:
 		return define_string(&process->texts, message->text->id, message->text->text,
-				     position);
+				     false, position);
 	default: /* modules and sources are read again by whoever needs them */
 		return 0;
 	}
@@ -459,8 +480,12 @@ void kymo_definitions_release(struct kymo_definitions *definitions)
 	for (size_t i = 0; i < definitions->process_count; i++) {
 		struct kymo_traced_process *process = &definitions->processes[i];
 
-		for (size_t c = 0; c < process->contents.count; c++)
-			free(((struct kymo_content *)process->contents.items[c].value)->lines);
+		for (size_t c = 0; c < process->contents.count; c++) {
+			struct kymo_content *content = process->contents.items[c].value;
+
+			free(content->lines);
+			kymo_flow_code_free(content->flow);
+		}
 		table_release(&process->codes);
 		table_release(&process->contents);
 		table_release(&process->names);

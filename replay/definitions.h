@@ -18,6 +18,10 @@ struct kymo_content {
 	uint32_t first_line;
 	uint32_t line_table_bytes;
 	const uint8_t *line_table;
+	/* what lines are rebuilt from; none in recordings that have them */
+	uint32_t bytecode_bytes, exception_table_bytes;
+	const uint8_t *bytecode, *exception_table;
+	struct kymo_flow_code *flow; /* see flow_code.h; made at first use */
 	int32_t *lines; /* of each code unit; decoded at first use */
 	size_t units;
 	uint64_t events; /* for who counts them: see summary.h */
@@ -27,6 +31,7 @@ struct kymo_code {
 	uint64_t id;
 	uint64_t content_id;
 	uint32_t entry_offset;	      /* code units */
+	bool has_lines;		      /* flow: they could not be rebuilt, and are recorded */
 	struct kymo_content *content; /* NULL: not looked up yet, or not defined */
 };
 
@@ -39,6 +44,12 @@ struct kymo_traced_thread {
 	bool has_ended; /* the next fields are known; a thread that a killed process had, too */
 	uint64_t last_ordinal;
 	uint64_t lost; /* after its last chunk */
+};
+
+/* A name or the text of a mark. */
+struct kymo_traced_string {
+	bool is_stop_iteration;
+	char text[];
 };
 
 /* Definitions of one kind, found by id. */
@@ -119,6 +130,8 @@ struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *
 /* What @process calls by @id; NULL where it is not defined. */
 const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *process, uint64_t id);
 const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id);
+/* True of StopIteration and what is derived from it. */
+bool kymo_traced_name_is_stop(const struct kymo_traced_process *process, uint64_t id);
 const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id);
 
 /* The line of the instruction at code unit @offset, or KYMO_LINE_NONE. */

@@ -6,6 +6,12 @@ static void add_event(struct kymo_summary *summary, const struct kymo_event *eve
 	bool needs_code = event->kind < KYMO_EVENT_BRANCH_BIT;
 
 	summary->by_kind[event->kind]++;
+	if (event->k) {
+		summary->rebuilt += event->kind != KYMO_EVENT_UNKNOWN;
+		if (event->code)
+			event->code->content->events++;
+		return;
+	}
 	if (event->kind == KYMO_EVENT_GAP) {
 		summary->lost += event->lost;
 		summary->lost_by_reasons[event->lost_reasons % KYMO_LOSS_MASKS] += event->lost;

@@ -9,6 +9,7 @@
 
 struct kymo_summary {
 	uint64_t events; /* recorded */
+	uint64_t rebuilt; /* not among those */
 	uint64_t by_kind[KYMO_EVENT_KINDS];
 	uint64_t lost;
 	uint64_t lost_by_reasons[KYMO_LOSS_MASKS];

@@ -12,6 +12,7 @@ void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline
 {
 	const Kymo__Process *process = stream->process->definition;
 	int64_t began_ns = stream->start_ns;
+	bool is_flow = timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
 
 	if (process && kymo_clock_ns(&timeline->clock, process->started_clock) < began_ns)
 		began_ns = kymo_clock_ns(&timeline->clock, process->started_clock);
@@ -23,11 +24,15 @@ void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline
 		.chunk_end_ns = began_ns,
 		.low_ns = stream->start_ns,
 		.high_ns = stream->start_ns,
+		.decode = is_flow ? kymo_flow_record_decode : kymo_record_decode,
 	};
+	if (is_flow)
+		cursor->rebuild = kymo_rebuild_new(stream->process, timeline->rebuilt_kinds);
 }
 
 void kymo_cursor_release(struct kymo_cursor *cursor)
 {
+	kymo_rebuild_free(cursor->rebuild);
 	kymo_frame_release(&cursor->frame);
 }
 
@@ -92,7 +97,7 @@ static uint64_t find_next_time(const struct kymo_cursor *cursor)
 	const struct kymo_frame_header *header = &cursor->frame.header;
 	struct kymo_record record;
 
-	for (size_t at = cursor->at; kymo_record_decode(cursor->frame.payload + at,
+	for (size_t at = cursor->at; cursor->decode(cursor->frame.payload + at,
 							header->raw_bytes - at, &record) ==
 				     KYMO_DECODE_OK;
 	     at += record.bytes)
@@ -125,6 +130,19 @@ static void set_code(struct kymo_cursor *cursor, uint64_t id)
 	cursor->code_id = id;
 	cursor->line = cursor->code ? cursor->code->content->first_line : LINE_UNKNOWN;
 	cursor->offset = 0;
+}
+
+static void open_rebuild(struct kymo_cursor *cursor)
+{
+	bool is_next = !cursor->gaps[0].lost && !cursor->gaps[1].lost;
+	struct kymo_sync sync;
+
+	if (!cursor->rebuild)
+		return;
+	/* Of a damaged one, what could be read of it is as good as nothing. */
+	if (kymo_sync_decode(cursor->frame.payload, cursor->frame.header.sync_bytes, &sync) != KYMO_DECODE_OK)
+		sync = (struct kymo_sync){0};
+	kymo_rebuild_open(cursor->rebuild, &sync, is_next);
 }
 
 /* Read the next chunk of the stream and set the registers for it.  1: there is one. */
@@ -166,6 +184,7 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 			       : 0;
 	miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
 	set_time(cursor, header->open_clock);
+	open_rebuild(cursor);
 	return 1;
 }
 
@@ -269,7 +288,7 @@ static void take_special(struct kymo_cursor *cursor, const struct kymo_record *r
 		/* Another GIL: its ordinals have nothing to do with the last one's. */
 		cursor->interpreter = (uint32_t)record->a;
 		cursor->switches = cursor->slice = 0;
-	} else {
+	} else if (record->extended == KYMO_EXTENDED_MARK) {
 		fill_event(cursor, event, KYMO_EVENT_MARK);
 		event->text = kymo_traced_text(cursor->stream->process, record->a);
 	}
@@ -296,6 +315,8 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 		cursor->switches += record->a;
 		cursor->slice = cursor->switches;
 		return;
+	case KYMO_LASTI:
+		return;
 	case KYMO_PY_START:
 		set_code(cursor, record->a);
 		offset = cursor->code ? cursor->code->entry_offset : 0;
@@ -321,6 +342,61 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 		event->name = kymo_traced_name(cursor->stream->process, record->b);
 }
 
+/* The event of @record as it is rebuilt; what comes before it stays in the cursor.  False: it is none. */
+static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *record, const uint8_t *bytes,
+			 struct kymo_event *event)
+{
+	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
+	bool is_event = kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt);
+
+	take_record(cursor, record, event);
+	if (!is_event)
+		return event->kind != KYMO_KIND_SPECIAL;
+	if (event->kind == KYMO_KIND_SPECIAL) /* a stack */
+		fill_event(cursor, event, KYMO_KIND_SPECIAL);
+	else if (event->kind < KYMO_KINDS)
+		event->kind = rebuilt->kind;
+	event->code = rebuilt->code;
+	event->code_id = rebuilt->code_id;
+	event->offset = rebuilt->offset;
+	if (kymo_event_has_dest(event))
+		event->dest = rebuilt->dest;
+	return true;
+}
+
+/* The next of the events that were rebuilt, and then the one that they come before. */
+static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
+
+	if (!cursor->has_pending)
+		return false;
+	*event = cursor->pending;
+	if (rebuilt->is_unknown) {
+		rebuilt->is_unknown = false;
+		event->kind = KYMO_EVENT_UNKNOWN;
+		event->k = ++cursor->k;
+		return true;
+	}
+	if (cursor->step < rebuilt->step_count) {
+		const struct kymo_step *step = &rebuilt->steps[cursor->step++];
+
+		event->kind = step->kind;
+		event->code = rebuilt->steps_code;
+		event->code_id = rebuilt->steps_code_id;
+		event->name = NULL;
+		event->offset = step->unit;
+		event->line = event->dest = step->value;
+		event->k = ++cursor->k;
+		return true;
+	}
+	cursor->has_pending = false;
+	if (event->kind == KYMO_KIND_SPECIAL)
+		return false;
+	cursor->k = 0;
+	return true;
+}
+
 static void note_damage(struct kymo_cursor *cursor, const char *what)
 {
 	kymo_trace_note_damage(&cursor->timeline->trace,
@@ -339,10 +415,23 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 
 		if (take_branch(cursor, event))
 			return true;
-		state = kymo_record_decode(cursor->frame.payload + cursor->at,
+		state = cursor->decode(cursor->frame.payload + cursor->at,
 					   header->raw_bytes - cursor->at, &record);
 		if (state == KYMO_DECODE_OK) {
+			const uint8_t *bytes = cursor->frame.payload + cursor->at;
+
 			cursor->at += record.bytes;
+			if (cursor->rebuild) {
+				if (!take_rebuilt(cursor, &record, bytes, event) ||
+				    (event->kind != KYMO_KIND_SPECIAL && !count(cursor)))
+					continue;
+				cursor->pending = *event;
+				cursor->has_pending = true;
+				cursor->step = 0;
+				if (take_pending(cursor, event))
+					return true;
+				continue;
+			}
 			take_record(cursor, &record, event);
 			if (event->kind != KYMO_KIND_SPECIAL && count(cursor))
 				return true;
@@ -367,7 +456,7 @@ int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 	for (;;) {
 		int result;
 
-		if (take_gap(cursor, event) || (cursor->in_chunk && decode_chunk(cursor, event)))
+		if (take_gap(cursor, event) || take_pending(cursor, event) || (cursor->in_chunk && decode_chunk(cursor, event)))
 			return 1;
 		result = open_chunk(cursor, error);
 		if (result < 0)

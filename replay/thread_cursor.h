@@ -3,6 +3,7 @@
 #ifndef KYMO_REPLAY_THREAD_CURSOR_H
 #define KYMO_REPLAY_THREAD_CURSOR_H
 
+#include "replay/rebuild.h"
 #include "replay/timeline.h"
 
 struct kymo_gap {
@@ -25,6 +26,7 @@ struct kymo_cursor {
 	bool in_chunk;
 	bool has_taken_open_branches;
 	size_t at;
+	enum kymo_decode (*decode)(const uint8_t *payload, size_t bytes, struct kymo_record *record);
 	uint32_t branches; /* word whose bits are still to come; 1: none */
 	/* registers of the decoder, as format/record.h has them */
 	uint64_t code_id;
@@ -33,6 +35,12 @@ struct kymo_cursor {
 	uint64_t slice; /* 0: not known */
 	uint64_t switches;
 	uint32_t interpreter;
+	/* flow: what lies before the event that was decoded last, and that event */
+	struct kymo_rebuild *rebuild; /* NULL: lines are not rebuilt */
+	struct kymo_rebuilt rebuilt;
+	struct kymo_event pending;
+	bool has_pending;
+	uint32_t step, k;
 	/* the events from here to the next TIME lie between these */
 	int64_t low_ns, high_ns;
 };

@@ -10,7 +10,7 @@
 
 const char *kymo_event_kind_name(unsigned kind)
 {
-	static const char *const own[] = {"BRANCH", "MARK", "GAP"};
+	static const char *const own[] = {"BRANCH", "MARK", "GAP", "UNKNOWN"};
 
 	return kind < KYMO_KINDS ? kymo_kind_name(kind) : own[kind - KYMO_KINDS];
 }
@@ -168,7 +168,7 @@ int kymo_timeline_open(struct kymo_timeline *timeline, const char *path, unsigne
 	size_t chunk = 0;
 	int result;
 
-	*timeline = (struct kymo_timeline){0};
+	*timeline = (struct kymo_timeline){.rebuilt_kinds = KYMO_REBUILT_KINDS};
 	result = kymo_trace_open(&timeline->trace, path, flags, error);
 	if (result)
 		return result;

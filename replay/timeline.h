@@ -17,8 +17,9 @@ enum kymo_event_kind {
 	KYMO_EVENT_BRANCH_BIT = KYMO_KINDS, /* a branch that was recorded as one bit */
 	KYMO_EVENT_MARK,
 	KYMO_EVENT_GAP,
+	KYMO_EVENT_UNKNOWN, /* something happened before the next event that cannot be rebuilt */
 };
-#define KYMO_EVENT_KINDS (KYMO_EVENT_GAP + 1)
+#define KYMO_EVENT_KINDS (KYMO_EVENT_UNKNOWN + 1)
 
 /* What one thread recorded. */
 struct kymo_stream {
@@ -39,13 +40,20 @@ struct kymo_timeline {
 	size_t chunk_count;			 /* copies included */
 	struct kymo_stream *streams; /* by process, thread */
 	size_t stream_count, stream_capacity;
+	/* mask of the kinds of events that are rebuilt; may be changed before the first cursor is made */
+	uint64_t rebuilt_kinds;
 };
+
+#define KYMO_REBUILT_KINDS                                                                                 \
+	(UINT64_C(1) << KYMO_LINE | UINT64_C(1) << KYMO_JUMP | UINT64_C(1) << KYMO_BRANCH |                \
+	 UINT64_C(1) << KYMO_BRANCH_LEFT | UINT64_C(1) << KYMO_BRANCH_RIGHT)
 
 struct kymo_event {
 	const struct kymo_stream *stream;
 	unsigned kind; /* enum kymo_kind or enum kymo_event_kind */
 	uint32_t interpreter;
 	uint64_t n; /* of a gap: of the first event that is missing */
+	uint32_t k; /* of a rebuilt event: its number among those before recorded event @n, from 1; else 0 */
 	int64_t t_ns; /* since the run began; it happened at most t_err_ns before or after */
 	uint64_t t_err_ns;
 	uint64_t code_id;	      /* 0: none, or not known */

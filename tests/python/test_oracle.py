@@ -26,6 +26,7 @@ SETS = {
     "calls,CALL,C_RETURN,C_RAISE": [*CALLS, "CALL", "C_RETURN", "C_RAISE"],
     ",".join(["calls", "JUMP", *BRANCHES]): [*CALLS, "JUMP", *BRANCHES],
     "full": EVENTS,
+    "flow": [*CALLS, "LINE", "JUMP"],
 }
 # C_RETURN and C_RAISE exist only together with CALL.
 ALONE = [name for name in EVENTS if name not in ("C_RETURN", "C_RAISE")]
@@ -44,7 +45,7 @@ def observe(python, tmp_path):
         output = tmp_path / "observed"
         words = [python, OBSERVER, output, ",".join(events), files, program]
         subprocess.run(words, env=environment(), stdout=subprocess.DEVNULL, timeout=300, check=True)
-        return marshal.loads(output.read_bytes())
+        return list(marshal.loads(output.read_bytes()).values())
     return run
 
 
@@ -57,7 +58,9 @@ def compare(observe, record, events):
         trace = record([program], f"--events={option}", *(f"--include={each}" for each in files.split(",")))
         threads = threads_of(events(trace)).values()
         assert not any(map(lost, threads))
-        recorded = [[shape(event) for event in thread] for thread in threads]
+        assert not any(event["event"] == "UNKNOWN" for thread in threads for event in thread)
+        recorded = [[shape(event) for event in thread if option != "flow" or event["event"] in wanted]
+                    for thread in threads]
         assert seen and len(recorded) == len(seen)
         # Threads have no names that both sides know.
         for ours, theirs in zip(sorted(recorded, key=repr), sorted(seen, key=repr)):
@@ -68,7 +71,9 @@ def compare(observe, record, events):
 
 @pytest.mark.parametrize("option", SETS)
 @pytest.mark.parametrize("program", ORACLE)
-def test_programs(program, option, compare):
+def test_programs(program, option, compare, request):
+    if (program, option) == ("traced", "flow"):
+        request.applymarker(pytest.mark.xfail(strict=True, reason="a frame's f_lineno that is set cannot be seen"))
     compare(f"oracle/{program}.py", option, SETS[option])
 
 
@@ -78,7 +83,7 @@ def test_the_standard_library(program, option, compare):
     compare(f"library/{program}.py", option, SETS[option], f"programs/library/*,{LIBRARY[program]}")
 
 
-@pytest.mark.parametrize("option", SETS)
+@pytest.mark.parametrize("option", SETS.keys() - {"flow"})  # see test_flow.py
 def test_greenlets(option, compare):
     pytest.importorskip("greenlet")
     compare("greenlets.py", option, SETS[option], "programs/greenlets.py")

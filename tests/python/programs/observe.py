@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tool in pure Python sees of a program: the oracle of test_oracle.py.
 
-usage: observe.py OUTPUT EVENTS FILES PROGRAM.  EVENTS: names of sys.monitoring.events; FILES: ends of paths, or
-folders as "name/*"; each with commas between.  OUTPUT gets a marshalled list of events for each thread, shaped as
-streams.shape() has it.  Nothing is imported that a program could want to see imported.
+usage: observe.py OUTPUT EVENTS FILES PROGRAM [ARGUMENTS].  EVENTS: names of sys.monitoring.events; FILES: ends of
+paths, or folders as "name/*", or "*"; each with commas between.  OUTPUT gets a marshalled dict of the events of each
+thread by its native id, shaped as streams.shape() has it.  Nothing is imported that a program could want to see
+imported.
 """
 import _thread
 import builtins
@@ -12,7 +13,7 @@ import sys
 import types
 
 TOOL = 4
-output, names, patterns, program = sys.argv[1:]
+output, names, patterns, program, *arguments = sys.argv[1:]
 names, patterns = names.split(","), patterns.split(",")
 monitoring = sys.monitoring
 threads = {}
@@ -96,7 +97,7 @@ def main():
     with open(program) as file:
         code = compile(file.read(), program, "exec")
     sys.modules["__main__"] = module
-    sys.argv[:] = [program]
+    sys.argv[:] = [program, *arguments]
     monitoring.use_tool_id(TOOL, "observer")
     mask = 0
     for name in names:
@@ -105,10 +106,12 @@ def main():
         if name not in ("C_RETURN", "C_RAISE"):
             mask |= event
     monitoring.set_events(TOOL, mask)
-    exec(code, module.__dict__)
-    monitoring.set_events(TOOL, 0)
-    with open(output, "wb") as file:
-        marshal.dump(list(threads.values()), file)
+    try:
+        exec(code, module.__dict__)
+    finally:
+        monitoring.set_events(TOOL, 0)
+        with open(output, "wb") as file:
+            marshal.dump(threads, file)
 
 
 main()

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/flow_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/line_table.h"
+
+/* What one code object may keep; beyond it, all walks of it are forgotten and found again. */
+#define MAX_STEPS (1U << 20)
+#define MAX_WALKS (1U << 18)
+#define FIRST_WALKS 16U
+/* Instructions that searches may visit: at first, and more for each walk that is asked for.  Real code does
+ * with a fraction; bytes that were made to keep a search busy end as history that is not known. */
+#define SEARCH_STEPS (UINT64_C(1) << 26)
+#define SEARCH_STEPS_A_WALK 64U
+
+struct walk {
+	uint64_t key; /* 0: free */
+	uint32_t first, count; /* of its steps */
+};
+
+struct kymo_flow_code {
+	struct kymo_flow flow;
+	uint64_t kinds;
+	int32_t *lines;	  /* by unit */
+	bool *begins;	  /* by unit: a LINE event is due unless the line is that of the instruction before */
+	uint32_t *owner;  /* by unit: the instruction that it is part of */
+	uint32_t *sites;  /* by number - 1: unit */
+	uint32_t *from;	  /* for searches, by unit: the instruction before it on the way */
+	uint32_t *seen;	  /* by unit: the last search that came by */
+	uint32_t *path;	  /* ways still to go, then the way found */
+	uint32_t search;
+	uint64_t steps_left; /* of all searches */
+	/* the walks that are known: open addressing, a power of two */
+	struct walk *walks;
+	uint32_t walk_count, walk_capacity;
+	struct kymo_step *steps;
+	uint32_t step_count, step_capacity;
+};
+
+const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code)
+{
+	return &code->flow;
+}
+
+uint32_t kymo_flow_instruction(const struct kymo_flow_code *code, uint32_t unit)
+{
+	return code->owner[unit < code->flow.units ? unit : code->flow.units - 1];
+}
+
+uint32_t kymo_flow_site_unit(const struct kymo_flow_code *code, uint32_t site)
+{
+	return site && site <= code->flow.site_count ? code->sites[site - 1] : KYMO_NO_UNIT;
+}
+
+static bool is_before(const struct kymo_flow_code *code, uint32_t version)
+{
+	return code->flow.version < version;
+}
+
+/*
+ * Where the interpreter puts LINE events, as initialize_lines() of Python/instrumentation.c does: where the
+ * line changes from one instruction to the next, at what is jumped to, and at handlers.
+ */
+static bool never_begins(const struct kymo_flow_code *code, unsigned op)
+{
+	return op == KYMO_OP_END_FOR || op == KYMO_OP_END_SEND || op == KYMO_OP_END_ASYNC_FOR ||
+	       op == KYMO_OP_RESUME || (op == KYMO_OP_POP_ITER && !is_before(code, KYMO_CPYTHON_3_14));
+}
+
+static void begin_at(struct kymo_flow_code *code, uint32_t unit, bool is_handler)
+{
+	const struct kymo_flow *flow = &code->flow;
+
+	if (unit >= flow->units || !flow->at[unit].next || code->lines[unit] < 0)
+		return;
+	if (is_handler ? flow->at[unit].op == KYMO_OP_END_ASYNC_FOR
+		       : flow->at[unit].op == KYMO_OP_POP_ITER && !is_before(code, KYMO_CPYTHON_3_14))
+		return;
+	code->begins[unit] = true;
+}
+
+static void find_beginnings(struct kymo_flow_code *code)
+{
+	const struct kymo_flow *flow = &code->flow;
+	int32_t line = -1;
+
+	for (uint32_t unit = flow->entry; unit < flow->units; unit = flow->at[unit].next) {
+		if (never_begins(code, flow->at[unit].op))
+			continue;
+		code->begins[unit] = code->lines[unit] != line && code->lines[unit] >= 0;
+		line = code->lines[unit];
+	}
+	for (uint32_t unit = flow->entry; unit < flow->units; unit = flow->at[unit].next) {
+		const struct kymo_instruction *at = &flow->at[unit];
+
+		if (at->target == KYMO_NO_UNIT)
+			continue;
+		begin_at(code, at->target + (at->op == KYMO_OP_FOR_ITER || at->op == KYMO_OP_SEND), false);
+	}
+	for (uint32_t i = 0; i < flow->handler_count; i++)
+		begin_at(code, flow->handlers[i].target, true);
+}
+
+static bool prepare(struct kymo_flow_code *code, const struct kymo_content *content)
+{
+	const struct kymo_flow *flow = &code->flow;
+	size_t units = flow->units;
+
+	code->lines = malloc((units + 1) * sizeof(*code->lines));
+	code->begins = calloc(units + 1, sizeof(*code->begins));
+	code->owner = calloc(units + 1, sizeof(*code->owner));
+	code->sites = calloc(flow->site_count + 1, sizeof(*code->sites));
+	code->from = calloc(units + 1, sizeof(*code->from));
+	code->seen = calloc(units + 1, sizeof(*code->seen));
+	code->path = calloc(units + 2, sizeof(*code->path));
+	code->walk_capacity = FIRST_WALKS;
+	code->walks = calloc(code->walk_capacity, sizeof(*code->walks));
+	if (!code->lines || !code->begins || !code->owner || !code->sites || !code->from || !code->seen ||
+	    !code->path || !code->walks)
+		return false;
+	for (size_t unit = 0; unit < units; unit++)
+		code->lines[unit] = KYMO_LINE_NONE;
+	kymo_line_table_decode(content->line_table, content->line_table_bytes, content->first_line, code->lines, units);
+	for (uint32_t unit = 0; unit < units; unit = flow->at[unit].next) {
+		for (uint32_t part = unit; part < flow->at[unit].next && part < units; part++)
+			code->owner[part] = unit;
+		if (flow->at[unit].site)
+			code->sites[flow->at[unit].site - 1] = unit;
+	}
+	find_beginnings(code);
+	return true;
+}
+
+struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds)
+{
+	struct kymo_flow_code *code = content->flow;
+
+	if (code)
+		return code;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return NULL;
+	code->kinds = kinds;
+	code->steps_left = SEARCH_STEPS;
+	if (kymo_flow_make(&code->flow, version, content->bytecode, content->bytecode_bytes,
+			   content->exception_table, content->exception_table_bytes) ||
+	    (code->flow.is_exact && !prepare(code, content))) {
+		kymo_flow_code_free(code);
+		return NULL;
+	}
+	content->flow = code;
+	return code;
+}
+
+void kymo_flow_code_free(struct kymo_flow_code *code)
+{
+	if (!code)
+		return;
+	kymo_flow_release(&code->flow);
+	free(code->lines);
+	free(code->begins);
+	free(code->owner);
+	free(code->sites);
+	free(code->from);
+	free(code->seen);
+	free(code->path);
+	free(code->walks);
+	free(code->steps);
+	free(code);
+}
+
+/* What a search is for: an instruction, or a backward jump to one. */
+struct aim {
+	uint32_t unit;
+	bool is_jump_target;
+};
+
+static bool is_aim(const struct kymo_flow *flow, const struct aim *aim, uint32_t unit)
+{
+	if (!aim->is_jump_target)
+		return unit == aim->unit;
+	return flow->at[unit].op == KYMO_OP_JUMP_BACKWARD && flow->at[unit].target == aim->unit;
+}
+
+/* Ways on from @unit that nothing tells of; returns how many there are. */
+static unsigned silent_ways(const struct kymo_flow *flow, uint32_t unit, uint32_t ways[2])
+{
+	const struct kymo_instruction *at = &flow->at[unit];
+
+	if (kymo_is_told(at))
+		return 0;
+	switch (at->op) {
+	case KYMO_OP_RETURN:
+	case KYMO_OP_YIELD:
+	case KYMO_OP_RERAISE:
+	case KYMO_OP_RAISE:
+		return 0;
+	case KYMO_OP_POP_JUMP:
+	case KYMO_OP_POP_JUMP_NONE:
+	case KYMO_OP_SEND:
+		ways[0] = at->next;
+		ways[1] = at->target;
+		return 2;
+	case KYMO_OP_JUMP_FORWARD:
+	case KYMO_OP_JUMP_BACKWARD:
+	case KYMO_OP_JUMP_BACKWARD_NO_INTERRUPT:
+		ways[0] = at->target;
+		return 1;
+	default:
+		ways[0] = at->next;
+		return 1;
+	}
+}
+
+/* The instruction aimed at, with the way to it in code->from; KYMO_NO_UNIT: none can be reached. */
+static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *place, const struct aim *aim)
+{
+	const struct kymo_flow *flow = &code->flow;
+	uint32_t depth = 0, ways[2], unit;
+
+	if (++code->search == 0) { /* once in 2^32 searches */
+		memset(code->seen, 0, (flow->units + 1) * sizeof(*code->seen));
+		code->search = 1;
+	}
+	if (place->next != KYMO_NO_UNIT) {
+		code->from[place->next] = KYMO_NO_UNIT;
+		code->seen[place->next] = code->search;
+		code->path[depth++] = place->next;
+	} else {
+		unsigned count = silent_ways(flow, place->cur, ways);
+
+		for (unsigned i = 0; i < count; i++) {
+			code->from[ways[i]] = KYMO_NO_UNIT;
+			code->seen[ways[i]] = code->search;
+			code->path[depth++] = ways[i];
+		}
+	}
+	while (depth) {
+		unsigned count;
+
+		unit = code->path[--depth];
+		if (!code->steps_left--) {
+			code->steps_left = 0;
+			break;
+		}
+		if (is_aim(flow, aim, unit))
+			return unit;
+		count = silent_ways(flow, unit, ways);
+		for (unsigned i = 0; i < count; i++) {
+			if (code->seen[ways[i]] == code->search)
+				continue;
+			code->seen[ways[i]] = code->search;
+			code->from[ways[i]] = unit;
+			code->path[depth++] = ways[i];
+		}
+	}
+	return KYMO_NO_UNIT;
+}
+
+uint32_t kymo_flow_find_jump(struct kymo_flow_code *code, const struct kymo_place *place, uint32_t target)
+{
+	const struct aim aim = {target, true};
+
+	return search(code, place, &aim);
+}
+
+static bool add_step(struct kymo_flow_code *code, enum kymo_kind kind, uint32_t unit, uint32_t value)
+{
+	if (!(code->kinds >> kind & 1))
+		return true;
+	if (code->step_count == code->step_capacity) {
+		uint32_t capacity = code->step_capacity ? 2 * code->step_capacity : 16;
+		struct kymo_step *grown = realloc(code->steps, capacity * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		code->steps = grown;
+		code->step_capacity = capacity;
+	}
+	code->steps[code->step_count++] = (struct kymo_step){unit & 0xffffff, kind & 0xff, value};
+	return true;
+}
+
+/* The line that the one of @unit is compared with; LINE events come where they differ. */
+static int32_t line_before(const struct kymo_flow_code *code, uint32_t prev)
+{
+	const struct kymo_flow *flow = &code->flow;
+
+	if (prev >= flow->units)
+		return KYMO_LINE_NONE;
+	/* 3.12 takes a cache for an instruction without a line; RESUME hides none. */
+	if (!flow->at[prev].next)
+		return is_before(code, KYMO_CPYTHON_3_13) ? KYMO_LINE_NONE : code->lines[prev];
+	return flow->at[prev].op == KYMO_OP_RESUME ? KYMO_LINE_NONE : code->lines[prev];
+}
+
+static bool arrive(struct kymo_flow_code *code, struct kymo_place *place, uint32_t unit)
+{
+	const struct kymo_instruction *at = &code->flow.at[unit];
+	bool is_good = true;
+
+	if (code->begins[unit] && line_before(code, place->prev) != code->lines[unit])
+		is_good &= add_step(code, KYMO_LINE, unit, (uint32_t)code->lines[unit]);
+	*place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
+	if (unit >= code->flow.entry && at->op != KYMO_OP_RESUME)
+		is_good &= add_step(code, KYMO_INSTRUCTION, unit, 0);
+	if (is_before(code, KYMO_CPYTHON_3_13) && !at->site &&
+	    (at->op == KYMO_OP_JUMP_FORWARD || at->op == KYMO_OP_JUMP_BACKWARD))
+		is_good &= add_step(code, KYMO_JUMP, unit, at->target);
+	return is_good;
+}
+
+/* The events between @unit and @next that come when @unit is done. */
+static bool depart(struct kymo_flow_code *code, uint32_t unit, uint32_t next)
+{
+	const struct kymo_instruction *at = &code->flow.at[unit];
+
+	switch (at->op) {
+	case KYMO_OP_JUMP_FORWARD:
+	case KYMO_OP_JUMP_BACKWARD:
+		return is_before(code, KYMO_CPYTHON_3_13) || add_step(code, KYMO_JUMP, unit, next);
+	case KYMO_OP_POP_JUMP:
+	case KYMO_OP_POP_JUMP_NONE:
+		if (is_before(code, KYMO_CPYTHON_3_14))
+			return add_step(code, KYMO_BRANCH, unit, next);
+		/* The other side is told by NOT_TAKEN. */
+		return next != at->target || add_step(code, KYMO_BRANCH_RIGHT, unit, next);
+	case KYMO_OP_NOT_TAKEN:
+		return add_step(code, KYMO_BRANCH_LEFT, kymo_flow_instruction(code, unit - 1), next);
+	default:
+		return true;
+	}
+}
+
+/* Go the way that search() found to @target. */
+static bool follow(struct kymo_flow_code *code, struct kymo_place *place, uint32_t target)
+{
+	uint32_t count = 0;
+	bool is_good = true;
+
+	for (uint32_t unit = target; unit != KYMO_NO_UNIT; unit = code->from[unit])
+		code->path[count++] = unit;
+	while (count) {
+		uint32_t unit = code->path[--count];
+
+		if (place->next == KYMO_NO_UNIT)
+			is_good &= depart(code, place->cur, unit);
+		is_good &= arrive(code, place, unit);
+	}
+	return is_good;
+}
+
+static void forget_walks(struct kymo_flow_code *code)
+{
+	memset(code->walks, 0, code->walk_capacity * sizeof(*code->walks));
+	code->walk_count = 0;
+	code->step_count = 0;
+}
+
+static struct walk *find_walk(const struct kymo_flow_code *code, uint64_t key)
+{
+	uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15U >> 32) & (code->walk_capacity - 1);
+
+	while (code->walks[at].key && code->walks[at].key != key)
+		at = (at + 1) & (code->walk_capacity - 1);
+	return &code->walks[at];
+}
+
+static bool grow_walks(struct kymo_flow_code *code)
+{
+	struct walk *old = code->walks;
+	uint32_t capacity = code->walk_capacity;
+
+	if (2 * code->walk_count < capacity)
+		return true;
+	code->walks = calloc(2 * (size_t)capacity, sizeof(*code->walks));
+	if (!code->walks) {
+		code->walks = old;
+		return false;
+	}
+	code->walk_capacity = 2 * capacity;
+	for (uint32_t i = 0; i < capacity; i++)
+		if (old[i].key)
+			*find_walk(code, old[i].key) = old[i];
+	free(old);
+	return true;
+}
+
+/* What the steps depend on; never 0. */
+static uint64_t walk_key(const struct kymo_place *place, uint32_t target, enum kymo_walk_end end)
+{
+	bool is_next = place->next != KYMO_NO_UNIT;
+	uint64_t start = is_next ? place->next : place->cur;
+
+	static_assert(KYMO_FLOW_MAX_UNITS == 1U << 20, "three units and three bits in 63");
+	return UINT64_C(1) << 63 | start << 43 | (uint64_t)(place->prev & 0xfffff) << 23 | (uint64_t)target << 3 |
+	       (uint64_t)end << 1 | is_next;
+}
+
+static uint32_t end_unit(const struct kymo_flow_code *code, uint32_t target, enum kymo_walk_end end)
+{
+	const struct kymo_instruction *at = &code->flow.at[target];
+
+	return end == KYMO_WALK_TO ? target : end == KYMO_WALK_NOT_TAKEN ? at->next : at->target + 1;
+}
+
+bool kymo_flow_walk(struct kymo_flow_code *code, struct kymo_place *place, uint32_t target,
+		    enum kymo_walk_end end, const struct kymo_step **steps, uint32_t *count)
+{
+	uint64_t key = walk_key(place, target, end);
+	bool is_there = place->next == KYMO_NO_UNIT && place->cur == target;
+	uint32_t last = end_unit(code, target, end);
+	struct walk *walk;
+
+	*count = 0;
+	if (is_there && end == KYMO_WALK_TO)
+		return true;
+	code->steps_left += SEARCH_STEPS_A_WALK;
+	walk = find_walk(code, key);
+	if (!walk->key) {
+		const struct aim aim = {target, false};
+		struct kymo_place moved = *place;
+		uint32_t first;
+
+		if (!is_there && search(code, place, &aim) == KYMO_NO_UNIT)
+			return false;
+		if (code->step_count > MAX_STEPS || code->walk_count > MAX_WALKS)
+			forget_walks(code);
+		if (!grow_walks(code))
+			return false;
+		first = code->step_count;
+		if ((!is_there && !follow(code, &moved, target)) || (last != target && !arrive(code, &moved, last)))
+			return false;
+		walk = find_walk(code, key);
+		*walk = (struct walk){key, first, code->step_count - first};
+		code->walk_count++;
+	}
+	*place = (struct kymo_place){last, KYMO_NO_UNIT, last};
+	*steps = walk->count ? code->steps + walk->first : NULL;
+	*count = walk->count;
+	return true;
+}
+
+bool kymo_flow_lasts(const struct kymo_flow_code *code, uint32_t unit)
+{
+	unsigned op = code->flow.at[unit].op;
+
+	if (is_before(code, KYMO_CPYTHON_3_13))
+		return op == KYMO_OP_JUMP_BACKWARD;
+	if (is_before(code, KYMO_CPYTHON_3_14))
+		return false;
+	return op == KYMO_OP_POP_JUMP_NONE || op == KYMO_OP_POP_ITER || op == KYMO_OP_END_ASYNC_FOR;
+}

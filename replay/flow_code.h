@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One code object, ready to have its history rebuilt: the walks between the places that were recorded.
+ *
+ * A walk is the only way from where a frame is to the next place that is known, and the events that the
+ * interpreter has on it.  It is found by search once and then kept, so that going it again is a copy.
+ */
+#ifndef KYMO_REPLAY_FLOW_CODE_H
+#define KYMO_REPLAY_FLOW_CODE_H
+
+#include "format/flow.h"
+#include "format/record.h"
+#include "replay/definitions.h"
+
+/* An event on a walk. */
+struct kymo_step {
+	uint32_t unit : 24; /* where; of a branch that is told one instruction later, the branch's own */
+	uint32_t kind : 8;  /* LINE, INSTRUCTION, JUMP, BRANCH, BRANCH_LEFT or BRANCH_RIGHT */
+	uint32_t value;	    /* line, or unit of the destination */
+};
+
+/* Where a frame is. */
+struct kymo_place {
+	uint32_t cur;  /* the instruction that it is in; KYMO_NO_UNIT: about to enter @next */
+	uint32_t next; /* where it goes from there, if that is known: a branch, a handler; or KYMO_NO_UNIT */
+	uint32_t prev; /* the unit that the interpreter compares lines with; may be a cache */
+};
+
+/* What follows when a walk has come to its end: told only when the next instruction is reached. */
+enum kymo_walk_end {
+	KYMO_WALK_TO,	       /* nothing */
+	KYMO_WALK_NOT_TAKEN,   /* the NOT_TAKEN behind a branch, too */
+	KYMO_WALK_POP_ITER,    /* the POP_ITER at the end of a loop, too */
+};
+
+struct kymo_flow_code;
+
+/*
+ * Made at first use, of @content as CPython @version has it; owned by @content.  The steps of its walks are of
+ * the kinds in the mask @kinds, the same each time.  NULL: no memory, or no such version.
+ */
+struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds);
+void kymo_flow_code_free(struct kymo_flow_code *code);
+
+const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code);
+/* The instruction that @unit is part of; the last one for a unit beyond them. */
+uint32_t kymo_flow_instruction(const struct kymo_flow_code *code, uint32_t unit);
+/* The instruction with @site, or KYMO_NO_UNIT. */
+uint32_t kymo_flow_site_unit(const struct kymo_flow_code *code, uint32_t site);
+/* The backward jump to @target that can be reached from @place without anything recorded, or KYMO_NO_UNIT. */
+uint32_t kymo_flow_find_jump(struct kymo_flow_code *code, const struct kymo_place *place, uint32_t target);
+
+/*
+ * Go from @place to the instruction at @target.  False, and nothing has changed, if no silent way leads
+ * there.  @steps stays valid until the next call for any code.
+ */
+bool kymo_flow_walk(struct kymo_flow_code *code, struct kymo_place *place, uint32_t target,
+		    enum kymo_walk_end end, const struct kymo_step **steps, uint32_t *count);
+
+/* True if the interpreter may still call something in the instruction of @place after the event there. */
+bool kymo_flow_lasts(const struct kymo_flow_code *code, uint32_t unit);
+
+#endif

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/rebuild.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* CPython's own limit on recursion is far below. */
+#define MAX_FRAMES (1U << 20)
+
+struct frame {
+	uint64_t code_id;
+	const struct kymo_code *code;	  /* NULL: not defined */
+	struct kymo_flow_code *flow;	  /* NULL: its lines are not rebuilt */
+	struct kymo_place place;
+	uint32_t raised;  /* unit of an exception that may leave the frame; KYMO_NO_UNIT: there is none */
+	bool is_fresh;	  /* where it is was told by a stack: the next event says it better */
+	bool is_idle;	  /* told by a stack, and has done nothing since, as a generator that only passes an
+			     exception on */
+};
+
+struct kymo_rebuild {
+	const struct kymo_traced_process *process;
+	uint32_t version;
+	uint64_t kinds;
+	struct frame *frames; /* outermost first */
+	uint32_t count;
+	size_t capacity;
+	uint64_t hidden; /* frames below these, of which nothing is known */
+	/* registers that the next record uses */
+	uint64_t code_id;
+	uint32_t lasti; /* KYMO_NO_UNIT: none */
+	struct kymo_rebuilt *out;
+};
+
+struct kymo_rebuild *kymo_rebuild_new(const struct kymo_traced_process *process, uint64_t kinds)
+{
+	struct kymo_rebuild *rebuild;
+	uint32_t version = process->definition ? KYMO_FLOW_VERSION(process->definition->python_hex) : 0;
+
+	if (!kymo_opcodes(version))
+		return NULL;
+	rebuild = calloc(1, sizeof(*rebuild));
+	if (!rebuild)
+		return NULL;
+	rebuild->process = process;
+	rebuild->version = version;
+	rebuild->kinds = kinds;
+	rebuild->lasti = KYMO_NO_UNIT;
+	return rebuild;
+}
+
+void kymo_rebuild_free(struct kymo_rebuild *rebuild)
+{
+	if (rebuild)
+		free(rebuild->frames);
+	free(rebuild);
+}
+
+static bool is_before(const struct kymo_rebuild *rebuild, uint32_t version)
+{
+	return rebuild->version < version;
+}
+
+static struct frame *top(struct kymo_rebuild *rebuild)
+{
+	return rebuild->count ? &rebuild->frames[rebuild->count - 1] : NULL;
+}
+
+static const struct kymo_instruction *instruction(const struct frame *frame, uint32_t unit)
+{
+	return &kymo_flow_of(frame->flow)->at[unit];
+}
+
+/* The instruction of @frame that @raw is part of. */
+static uint32_t locate(const struct frame *frame, uint64_t raw)
+{
+	return kymo_flow_instruction(frame->flow, raw < KYMO_NO_UNIT ? (uint32_t)raw : KYMO_NO_UNIT);
+}
+
+static struct frame *push(struct kymo_rebuild *rebuild, uint64_t code_id)
+{
+	struct frame *frame;
+
+	if (rebuild->count == MAX_FRAMES ||
+	    kymo_grow(&rebuild->frames, &rebuild->capacity, rebuild->count + 1, sizeof(*rebuild->frames)))
+		return NULL;
+	frame = &rebuild->frames[rebuild->count++];
+	*frame = (struct frame){
+		.code_id = code_id,
+		.code = kymo_traced_code(rebuild->process, code_id),
+		.place = {KYMO_NO_UNIT, KYMO_NO_UNIT, KYMO_NO_UNIT},
+		.raised = KYMO_NO_UNIT,
+	};
+	if (frame->code)
+		frame->flow = kymo_flow_code_get(frame->code->content, rebuild->version, rebuild->kinds);
+	if (frame->flow && (frame->code->has_lines || !kymo_flow_of(frame->flow)->is_exact))
+		frame->flow = NULL;
+	return frame;
+}
+
+static void pop(struct kymo_rebuild *rebuild)
+{
+	if (rebuild->count)
+		rebuild->count--;
+	else if (rebuild->hidden)
+		rebuild->hidden--;
+}
+
+/* The frame is in the instruction of @raw, where the interpreter has it. */
+static void put(struct frame *frame, uint64_t raw)
+{
+	uint32_t unit = locate(frame, raw);
+
+	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, raw < KYMO_NO_UNIT ? (uint32_t)raw : unit};
+	frame->raised = KYMO_NO_UNIT;
+}
+
+static void lose(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+{
+	rebuild->out->is_unknown = !frame->is_fresh;
+	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
+	frame->raised = KYMO_NO_UNIT;
+}
+
+/* An exception that was raised in @frame has been handled there: it goes on at the handler. */
+static bool enter_handler(struct frame *frame)
+{
+	const struct kymo_handler *handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->raised);
+
+	if (!handler)
+		return false;
+	frame->place.cur = KYMO_NO_UNIT;
+	frame->place.next = handler->target;
+	frame->raised = KYMO_NO_UNIT;
+	return true;
+}
+
+/* Take the frame on top to @unit, and what happens on the way to the output. */
+static bool try_walk(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit, enum kymo_walk_end end)
+{
+	struct kymo_rebuilt *out = rebuild->out;
+
+	if (!kymo_flow_walk(frame->flow, &frame->place, unit, end, &out->steps, &out->step_count))
+		return false;
+	frame->is_idle &= !out->step_count;
+	out->steps_code = frame->code;
+	out->steps_code_id = frame->code_id;
+	return true;
+}
+
+/*
+ * The same for what happens in the middle of the instruction.  It may be one that has told its branch or jump
+ * already, and goes on.
+ */
+static bool try_walk_into(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+{
+	if (frame->place.cur == unit && frame->place.next != KYMO_NO_UNIT && kymo_flow_lasts(frame->flow, unit))
+		return true;
+	return try_walk(rebuild, frame, unit, KYMO_WALK_TO);
+}
+
+static void walk(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit, enum kymo_walk_end end)
+{
+	if (frame->is_fresh || (frame->raised != KYMO_NO_UNIT && !enter_handler(frame)) ||
+	    !try_walk(rebuild, frame, unit, end))
+		lose(rebuild, frame, unit);
+	frame->is_fresh = false;
+}
+
+/* An entry: the frame below is at @raw. */
+static void walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
+{
+	struct frame *frame = top(rebuild);
+	uint32_t unit;
+
+	if (!frame || !frame->flow || raw == KYMO_NO_UNIT)
+		return;
+	unit = locate(frame, raw);
+	if (frame->raised != KYMO_NO_UNIT) {
+		struct frame handled = *frame;
+
+		/* A destructor may run while the exception is on its way, wherever the interpreter says that
+		 * it is; what the handler leads to, comes after it. */
+		if (!enter_handler(&handled) || !try_walk_into(rebuild, &handled, unit))
+			return;
+		*frame = handled;
+	} else if (!try_walk_into(rebuild, frame, unit)) {
+		lose(rebuild, frame, unit);
+	}
+	frame->is_fresh = false;
+	frame->place.prev = raw;
+}
+
+static void set_event(struct kymo_rebuild *rebuild, struct frame *frame, unsigned kind, uint64_t offset)
+{
+	rebuild->out->kind = kind;
+	rebuild->out->offset = offset;
+	if (frame) {
+		frame->is_idle = false;
+		rebuild->out->code = frame->code;
+		rebuild->out->code_id = frame->code_id;
+	}
+}
+
+static void enter(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	uint64_t id = record->kind == KYMO_PY_START ? record->a : rebuild->code_id;
+	struct frame *frame;
+	uint64_t offset = record->a;
+
+	walk_caller(rebuild, rebuild->lasti);
+	frame = push(rebuild, id);
+	if (record->kind == KYMO_PY_START)
+		offset = frame && frame->code ? frame->code->entry_offset : 0;
+	set_event(rebuild, frame, record->kind, offset);
+	if (!frame || !frame->flow)
+		return;
+	put(frame, offset);
+	/* 3.13 on names the RESUME behind the YIELD_VALUE that the exception is raised at. */
+	if (record->kind == KYMO_PY_THROW && !is_before(rebuild, KYMO_CPYTHON_3_13) && offset)
+		frame->place.cur = locate(frame, offset - 1);
+}
+
+/* Events that name their instruction. */
+static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	struct frame *frame = top(rebuild);
+
+	set_event(rebuild, frame, record->kind, record->a);
+	if (frame && frame->flow)
+		walk(rebuild, frame, locate(frame, record->a), KYMO_WALK_TO);
+}
+
+/* 3.12: a generator's end takes the frame that sent to it behind its SEND. */
+static void return_to_send(struct kymo_rebuild *rebuild)
+{
+	struct frame *frame = top(rebuild);
+	const struct kymo_instruction *at;
+
+	if (!is_before(rebuild, KYMO_CPYTHON_3_13) || !frame || !frame->flow || frame->place.cur == KYMO_NO_UNIT)
+		return;
+	at = instruction(frame, frame->place.cur);
+	if (at->op == KYMO_OP_SEND && frame->place.prev != frame->place.cur)
+		frame->place.prev = at->target - 1;
+}
+
+static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	if (record->kind == KYMO_PY_UNWIND)
+		set_event(rebuild, top(rebuild), record->kind, record->a);
+	else
+		be_at(rebuild, record);
+	pop(rebuild);
+	if (record->kind == KYMO_PY_RETURN)
+		return_to_send(rebuild);
+}
+
+/* The instruction that an exception at @raw belongs to. */
+static uint32_t find_raise(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t raw)
+{
+	const struct kymo_place *place = &frame->place;
+
+	if (is_before(rebuild, KYMO_CPYTHON_3_13)) {
+		/* Raised between a jump back and what it jumps to: named is the unit before that. */
+		uint32_t jump = place->cur;
+
+		if (jump != KYMO_NO_UNIT && instruction(frame, jump)->op == KYMO_OP_JUMP_BACKWARD &&
+		    instruction(frame, jump)->target == raw + 1)
+			return jump;
+		return locate(frame, raw);
+	}
+	/* Out of a frame that the instruction had entered: named is the unit before the instruction. */
+	if (place->cur != KYMO_NO_UNIT && raw + 1 == place->cur)
+		return place->cur;
+	return locate(frame, raw);
+}
+
+static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	struct frame *frame = top(rebuild);
+	const struct kymo_instruction *at;
+	uint32_t unit, raw = record->a < KYMO_NO_UNIT ? (uint32_t)record->a : 0;
+
+	set_event(rebuild, frame, record->kind, record->a);
+	if (!frame || !frame->flow)
+		return;
+	if (frame->raised != KYMO_NO_UNIT && !enter_handler(frame))
+		lose(rebuild, frame, locate(frame, raw));
+	unit = find_raise(rebuild, frame, raw);
+	if (frame->is_fresh) {
+		lose(rebuild, frame, unit);
+	} else if (unit != frame->place.cur && !try_walk(rebuild, frame, unit, KYMO_WALK_TO)) {
+		uint32_t jump = is_before(rebuild, KYMO_CPYTHON_3_13)
+					? kymo_flow_find_jump(frame->flow, &frame->place, raw + 1)
+					: KYMO_NO_UNIT;
+
+		if (jump == KYMO_NO_UNIT || !try_walk(rebuild, frame, jump, KYMO_WALK_TO))
+			lose(rebuild, frame, unit);
+		else
+			unit = jump;
+	} else if (unit == frame->place.cur && frame->place.next != KYMO_NO_UNIT &&
+		   !try_walk_into(rebuild, frame, unit)) {
+		lose(rebuild, frame, unit);
+	}
+	frame->is_fresh = false;
+	at = instruction(frame, unit);
+	/* What ends a loop is no exception to its frame. */
+	if ((at->op == KYMO_OP_FOR_ITER || at->op == KYMO_OP_SEND) &&
+	    kymo_traced_name_is_stop(rebuild->process, record->b))
+		return;
+	frame->raised = raw;
+	if (record->kind == KYMO_RERAISE && at->arg && rebuild->lasti != KYMO_NO_UNIT)
+		frame->place.prev = rebuild->lasti;
+}
+
+/* A branch of 3.12 or 3.13, which one event tells both ways of. */
+static void take_branch(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit, bool is_taken)
+{
+	const struct kymo_instruction *at = instruction(frame, unit);
+	uint32_t next = is_taken ? at->target : at->next;
+
+	/* Behind the END_FOR, and the POP_TOP behind that. */
+	if (is_taken && at->op == KYMO_OP_FOR_ITER)
+		next += is_before(rebuild, KYMO_CPYTHON_3_13) ? 1 : 2;
+	walk(rebuild, frame, unit, KYMO_WALK_TO);
+	set_event(rebuild, frame, KYMO_BRANCH, unit);
+	rebuild->out->dest = frame->place.next = next;
+}
+
+/* The end of a loop that was left early is told as if the branch that left it went on again. */
+static bool is_early_end(const struct frame *frame, uint32_t unit)
+{
+	uint32_t next = frame->place.next;
+
+	if (next == KYMO_NO_UNIT || instruction(frame, next)->op != KYMO_OP_POP_ITER)
+		return false;
+	return frame->place.cur == unit || instruction(frame, unit)->target + 1 == next;
+}
+
+static void take_right(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+{
+	const struct kymo_instruction *at = instruction(frame, unit);
+	bool is_early = is_early_end(frame, unit);
+	uint32_t source = unit;
+
+	if (is_early) {
+		source = frame->place.next;
+		walk(rebuild, frame, source, KYMO_WALK_TO);
+		at = instruction(frame, source);
+		frame->place.next = at->next;
+	} else if (at->op == KYMO_OP_FOR_ITER) {
+		walk(rebuild, frame, unit, KYMO_WALK_POP_ITER);
+		frame->place = (struct kymo_place){at->target + 1, at->target + 2, at->target + 1};
+	} else {
+		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		frame->place.next = at->target;
+	}
+	set_event(rebuild, frame, KYMO_BRANCH_RIGHT, unit);
+	rebuild->out->dest = frame->place.next;
+}
+
+static void take_left(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+{
+	const struct kymo_instruction *at = instruction(frame, unit);
+	uint32_t source = unit;
+
+	if (at->op == KYMO_OP_FOR_ITER) {
+		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		frame->place.next = at->next;
+	} else if (at->op == KYMO_OP_NOT_TAKEN) {
+		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		frame->place.next = at->next;
+		source = unit - 1; /* the END_SEND before it */
+	} else {
+		walk(rebuild, frame, unit, KYMO_WALK_NOT_TAKEN);
+		frame->place = (struct kymo_place){at->next, instruction(frame, at->next)->next, at->next};
+	}
+	set_event(rebuild, frame, KYMO_BRANCH_LEFT, source);
+	rebuild->out->dest = frame->place.next;
+}
+
+static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	struct frame *frame = top(rebuild);
+	bool is_taken = record->a & 1;
+	uint32_t unit = frame && frame->flow ? kymo_flow_site_unit(frame->flow, (uint32_t)(record->a >> 1))
+					     : KYMO_NO_UNIT;
+
+	set_event(rebuild, frame, is_before(rebuild, KYMO_CPYTHON_3_14) ? KYMO_BRANCH
+			  : is_taken ? KYMO_BRANCH_RIGHT : KYMO_BRANCH_LEFT, 0);
+	if (unit == KYMO_NO_UNIT) {
+		rebuild->out->code = NULL;
+		rebuild->out->is_unknown = true;
+		return;
+	}
+	if (instruction(frame, unit)->op == KYMO_OP_CALL) {
+		/* A generator was made: the interpreter has the frame in the caches of the call. */
+		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		frame->place.prev = unit + 1;
+		set_event(rebuild, frame, KYMO_CALL, unit);
+	} else if (instruction(frame, unit)->op == KYMO_OP_JUMP_BACKWARD) {
+		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		set_event(rebuild, frame, KYMO_JUMP, unit);
+		rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;
+	} else if (is_before(rebuild, KYMO_CPYTHON_3_14)) {
+		take_branch(rebuild, frame, unit, is_taken);
+	} else if (is_taken) {
+		take_right(rebuild, frame, unit);
+	} else {
+		take_left(rebuild, frame, unit);
+	}
+}
+
+/* EXCEPTION_HANDLED, where the user asked for it, names the handler. */
+static void handle(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	struct frame *frame = top(rebuild);
+
+	set_event(rebuild, frame, record->kind, record->a);
+	if (frame && frame->flow && frame->raised != KYMO_NO_UNIT)
+		enter_handler(frame);
+}
+
+/* Put the innermost @count frames of @sync on top; false: no memory. */
+static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t count)
+{
+	for (uint64_t i = count; i-- > 0;) {
+		struct frame *frame = push(rebuild, sync->frames[i].code);
+
+		if (!frame)
+			return false;
+		if (frame->flow && sync->frames[i].offset_plus_1)
+			put(frame, sync->frames[i].offset_plus_1 - 1);
+		frame->is_fresh = i == 0;
+		frame->is_idle = true;
+	}
+	return true;
+}
+
+static bool replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+{
+	rebuild->count = 0;
+	rebuild->hidden = sync->depth - sync->listed;
+	return push_stack(rebuild, sync, sync->listed);
+}
+
+/* The number of frames that are in @sync as they are here, from the outermost on. */
+static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+{
+	uint64_t hidden = sync->depth - sync->listed;
+	uint64_t depth = rebuild->hidden;
+
+	if (rebuild->hidden < hidden)
+		depth = hidden;
+	while (depth < sync->depth && depth - rebuild->hidden < rebuild->count &&
+	       rebuild->frames[depth - rebuild->hidden].code_id == sync->frames[sync->depth - 1 - depth].code)
+		depth++;
+	return depth;
+}
+
+/*
+ * Take over @sync, keeping what is known of frames that are in it.  True: something happened on the way that
+ * nobody can tell.
+ */
+static bool take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+{
+	uint64_t common = common_frames(rebuild, sync);
+	uint64_t depth = rebuild->hidden + rebuild->count;
+	bool is_unknown = false, is_new = common >= depth;
+
+	if (rebuild->hidden > common || sync->depth - sync->listed > common) {
+		replace_stack(rebuild, sync);
+		return true;
+	}
+	for (; rebuild->hidden + rebuild->count > common; rebuild->count--)
+		is_unknown |= !top(rebuild)->is_idle;
+	if (is_new && common < sync->depth && common > sync->depth - sync->listed)
+		walk_caller(rebuild, (uint32_t)sync->frames[sync->depth - common].offset_plus_1 - 1);
+	return !push_stack(rebuild, sync, sync->depth - common) || is_unknown;
+}
+
+bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next)
+{
+	struct kymo_rebuilt out = {0};
+
+	rebuild->out = &out;
+	rebuild->lasti = KYMO_NO_UNIT;
+	rebuild->code_id = 0;
+	if (is_next && common_frames(rebuild, sync) == sync->depth &&
+	    sync->depth == rebuild->hidden + rebuild->count)
+		return false;
+	replace_stack(rebuild, sync);
+	return is_next;
+}
+
+static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes)
+{
+	struct kymo_sync sync;
+
+	if (record->special != KYMO_TAG_EXTENDED)
+		return false;
+	if (record->extended == KYMO_EXTENDED_STACK &&
+	    kymo_sync_decode(bytes + 6, record->bytes - 6, &sync) == KYMO_DECODE_OK) {
+		rebuild->out->is_unknown = take_stack(rebuild, &sync);
+		return rebuild->out->is_unknown || rebuild->out->step_count;
+	}
+	if (record->extended != KYMO_EXTENDED_MARK)
+		return false;
+	walk_caller(rebuild, rebuild->lasti);
+	rebuild->lasti = KYMO_NO_UNIT;
+	set_event(rebuild, top(rebuild), KYMO_KIND_SPECIAL, 0);
+	return true;
+}
+
+bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes,
+		       struct kymo_rebuilt *out)
+{
+	*out = (struct kymo_rebuilt){0};
+	rebuild->out = out;
+	switch (record->kind) {
+	case KYMO_KIND_SPECIAL:
+		return take_special(rebuild, record, bytes);
+	case KYMO_CODE:
+		rebuild->code_id = record->a;
+		return false;
+	case KYMO_LASTI:
+		rebuild->lasti = record->a < KYMO_NO_UNIT ? (uint32_t)record->a : KYMO_NO_UNIT;
+		return false;
+	case KYMO_TIME:
+	case KYMO_SWITCH:
+		return false;
+	case KYMO_PY_START:
+	case KYMO_PY_START_AT:
+	case KYMO_PY_RESUME:
+	case KYMO_PY_THROW:
+		enter(rebuild, record);
+		break;
+	case KYMO_PY_RETURN:
+	case KYMO_PY_YIELD:
+	case KYMO_PY_UNWIND:
+		leave(rebuild, record);
+		break;
+	case KYMO_RAISE:
+	case KYMO_RERAISE:
+		raise_at(rebuild, record);
+		break;
+	case KYMO_SITE:
+		take_site(rebuild, record);
+		break;
+	case KYMO_EXCEPTION_HANDLED:
+		handle(rebuild, record);
+		break;
+	case KYMO_LINE:
+		set_event(rebuild, top(rebuild), record->kind, 0);
+		break;
+	default:
+		be_at(rebuild, record);
+		break;
+	}
+	rebuild->lasti = KYMO_NO_UNIT;
+	return true;
+}

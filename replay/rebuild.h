@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Lines, jumps and instructions of one thread, rebuilt from what a `flow` recording holds.
+ *
+ * What was recorded goes in, record by record; out comes, before each event, what the interpreter did on the
+ * way to it.  docs/flow.md has the rules, and what differs between versions of CPython.
+ */
+#ifndef KYMO_REPLAY_REBUILD_H
+#define KYMO_REPLAY_REBUILD_H
+
+#include "replay/flow_code.h"
+#include "replay/timeline.h"
+
+struct kymo_rebuild;
+
+/* What belongs before a recorded event, and what the event is. */
+struct kymo_rebuilt {
+	const struct kymo_code *code; /* that the event happened in; NULL: not known */
+	uint64_t code_id;
+	unsigned kind;	 /* of a site: JUMP or a branch */
+	uint64_t offset; /* code units */
+	uint64_t dest;
+	/* what happened before it, all in @steps_code; valid until the next call */
+	const struct kymo_code *steps_code;
+	uint64_t steps_code_id;
+	const struct kymo_step *steps;
+	uint32_t step_count;
+	bool is_unknown; /* something else did, and nobody can tell what */
+};
+
+/*
+ * @kinds: mask of the enum kymo_kind that are wanted; the same for all of a trace.  NULL: no memory, or
+ * lines cannot be rebuilt for this process: no such CPython is known.
+ */
+struct kymo_rebuild *kymo_rebuild_new(const struct kymo_traced_process *process, uint64_t kinds);
+void kymo_rebuild_free(struct kymo_rebuild *rebuild);
+
+/*
+ * Another chunk of the thread begins, with @sync.  @is_next: nothing is missing between it and the one before.
+ * Returns true if how the thread came here is not known.
+ */
+bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next);
+
+/* The next record.  True: it is an event, told by @out. */
+bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes,
+		       struct kymo_rebuilt *out);
+
+#endif
