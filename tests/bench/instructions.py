@@ -14,9 +14,10 @@ MICRO = [
     ("generator", "PY_RESUME"), ("generator", "calls"), ("lines", "LINE"), ("lines", "INSTRUCTION"), ("lines", "JUMP"),
     ("branches", ",".join(BRANCHES)), ("branches", "branch-bits"), ("c_calls", "CALL"),
     ("c_calls", "CALL,C_RETURN,C_RAISE"), ("raising", "RAISE"), ("raising", "PY_UNWIND"),
-    ("raising", "EXCEPTION_HANDLED"), ("branches", "full"),
+    ("raising", "EXCEPTION_HANDLED"), ("branches", "full"), ("calls", "flow"), ("generator", "flow"),
+    ("branches", "flow"), ("raising", "flow"),
 ]
-PROGRAM_PROFILES = ["calls", "branch-bits", "LINE", "coverage"]
+PROGRAM_PROFILES = ["calls", "flow", "branch-bits", "LINE", "coverage"]
 
 
 def callgrind(folder, command, *options):

@@ -30,21 +30,22 @@ REST = ["EXCEPTION_HANDLED", "STOP_ITERATION", "LINE", "INSTRUCTION", "JUMP"]
 class Profile:
     name: str  # what `kymo record --events` takes
     events: tuple
-    once: bool = False
+    mode: str = ""  # once: places are switched off after their first event; flow: where nothing is recorded
     share: float = 1.0  # of a program's rounds: some events come in great numbers
 
     def tool(self, kind):
-        return f"{kind}:once:{','.join(self.events)}" if self.once else f"{kind}:{','.join(self.events)}"
+        return ":".join(filter(None, (kind, self.mode, ",".join(self.events))))
 
 
 PROFILES = {
     profile.name: profile
     for profile in (
         Profile("calls", tuple(CALLS)),
+        Profile("flow", (*CALLS, *BRANCHES, "JUMP"), mode="flow"),
         Profile("branch-bits", (*CALLS, *BRANCHES)),
         Profile("LINE", ("LINE",)),
         Profile("full", (*CALLS, *C_CALLS, *BRANCHES, *REST), share=0.2),
-        Profile("coverage", ("LINE", *BRANCHES), once=True),
+        Profile("coverage", ("LINE", *BRANCHES), mode="once"),
     )
 }
 

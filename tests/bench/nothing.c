@@ -5,6 +5,8 @@
  *   callback = _nothing.Callback(ways, count)
  *   callback.events         how often it was called, if @count is true
  *   _nothing.instrument(on) callgrind --instr-atstart=no counts from here, or no longer
+ *   _nothing.flow_sites(co_code, co_exceptiontable)
+ *                           by code unit, the number of the site that `flow` records there, or 0
  *
  * @ways: 0 never answers DISABLE, 1 at once, 2 when a branch was seen to go both ways.
  * An object of a C type with a vectorcall slot, as Kymo's callbacks are; runner.py
@@ -15,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <structmember.h>
+
+#include "format/flow.h"
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
@@ -131,7 +135,33 @@ static PyObject *instrument(PyObject *self, PyObject *on)
 	Py_RETURN_NONE;
 }
 
+static PyObject *flow_sites(PyObject *self, PyObject *args)
+{
+	PyObject *bytecode, *table, *list;
+	struct kymo_flow flow;
+	uint16_t *sites;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "SS", &bytecode, &table))
+		return NULL;
+	if (kymo_flow_make(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), (uint8_t *)PyBytes_AS_STRING(bytecode),
+			   (size_t)PyBytes_GET_SIZE(bytecode), (uint8_t *)PyBytes_AS_STRING(table),
+			   (size_t)PyBytes_GET_SIZE(table)))
+		return PyErr_NoMemory();
+	sites = PyMem_Calloc(flow.units + 1, sizeof(*sites));
+	list = PyList_New(flow.units);
+	if (!sites || !list)
+		return PyErr_NoMemory();
+	kymo_flow_sites(&flow, sites);
+	for (uint32_t unit = 0; unit < flow.units; unit++)
+		PyList_SET_ITEM(list, unit, PyLong_FromLong(sites[unit]));
+	kymo_flow_release(&flow);
+	PyMem_Free(sites);
+	return list;
+}
+
 static PyMethodDef functions[] = {
+	{"flow_sites", flow_sites, METH_VARARGS, NULL},
 	{"instrument", instrument, METH_O, NULL},
 	{0},
 };

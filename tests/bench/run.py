@@ -39,12 +39,14 @@ def main():
     parser = argparse.ArgumentParser(prog="./dev bench [--python X]", description=__doc__)
     parser.add_argument("--json", metavar="FILE", help="write every figure and every sample to FILE")
     parser.add_argument("--quick", action="store_true", help="three pairs of shorter runs: an impression, no figures")
+    parser.add_argument("--scale", type=float, help="length of the runs (default 1); on a machine whose speed changes "
+                                                    "by the second, short runs and many pairs tell more")
     parser.add_argument("--pairs", type=int, help="interleaved rounds (default 10)")
     parser.add_argument("--parts", type=names(PARTS), default=list(PARTS), help=f"of {','.join(PARTS)}")
     parser.add_argument("--profiles", type=names(PROFILES), default=list(PROFILES), help=f"of {','.join(PROFILES)}")
     parser.add_argument("--programs", type=names(PROGRAMS), default=PROGRAMS, help=f"of {','.join(PROGRAMS)}")
     options = parser.parse_args()
-    options.scale = 0.1 if options.quick else 1.0
+    options.scale = options.scale or (0.1 if options.quick else 1.0)
     options.pairs = options.pairs or (3 if options.quick else 10)
     print(f"CPython {platform.python_version()} ({platform.python_compiler()}), {os.cpu_count()} processors, "
           f"{options.pairs} pairs; estimates are medians with 95 % bootstrap intervals")

@@ -2,8 +2,8 @@
 """Run one program under one tool: runner.py TOOL PROGRAM[.FUNCTION] ROUNDS [instrument], where TOOL is
 
     plain                        no tool (or the recorder that was started from outside)
-    nothing[:once]:EVENT,…       callbacks that return at once
-    count[:once]:EVENT,…         callbacks that count
+    nothing[:once|:flow]:EVENT,… callbacks that return at once
+    count[:once|:flow]:EVENT,…   callbacks that count
     settrace | cprofile | viztracer | viztracer-python | coverage-c | coverage-sysmon
 
 with callgrind counting the program's instructions alone if told to,
@@ -12,6 +12,30 @@ processor, and its checksum. Nothing is imported here that the program would oth
 """
 import sys
 import time
+
+
+def switch_off(tool, program):
+    """Switch branches and jumps off where `flow` does not record them, as far as one round of the program comes."""
+    import _nothing
+
+    tools = sys.monitoring
+    sites = {}
+
+    def look(code, unit):
+        if code not in sites:
+            sites[code] = _nothing.flow_sites(code.co_code, code.co_exceptiontable)
+        return None if sites[code][unit] else tools.DISABLE
+
+    names = ["JUMP", *(("BRANCH_LEFT", "BRANCH_RIGHT") if hasattr(tools.events, "BRANCH_LEFT") else ("BRANCH",))]
+    before = {}
+    for name in names:
+        left = name == "BRANCH_LEFT"
+        callback = (lambda code, source, target: look(code, target // 2 - 1)) if left else (
+            lambda code, source, target: look(code, source // 2))
+        before[name] = tools.register_callback(tool, getattr(tools.events, name), callback)
+    program(1)
+    for name in names:
+        tools.register_callback(tool, getattr(tools.events, name), before[name])
 
 
 def monitor(events, once, counting):
@@ -28,7 +52,7 @@ def monitor(events, once, counting):
         tools.register_callback(tool, getattr(tools.events, name), callbacks[name])
         wanted |= getattr(tools.events, name)
     tools.set_events(tool, wanted)
-    return callbacks
+    return tool, callbacks
 
 
 def peer(name):
@@ -77,15 +101,17 @@ def instrumented(function, instrument):
 def main():
     tool, name, rounds, *rest = sys.argv[1:]
     kind, _, how = tool.partition(":")
-    stop, callbacks = None, {}
+    stop, callbacks, mode = None, {}, None
     if kind in ("nothing", "count"):
         mode, _, events = how.rpartition(":")
-        callbacks = monitor(events.split(","), mode == "once", kind == "count")
+        tool, callbacks = monitor(events.split(","), mode == "once", kind == "count")
     elif kind != "plain":
         stop = peer(kind)
     name, _, function = name.partition(".")
     program = __import__(name)
     function = getattr(program, function or "main")
+    if callbacks and mode == "flow":
+        switch_off(tool, function)
     if rest == ["instrument"]:
         import _nothing
 
