@@ -231,15 +231,15 @@ static void open_retries(struct search *search)
 
 	for (uint32_t i = 0; i < flow->handler_count; i++) {
 		const struct kymo_handler *handler = &flow->handlers[i];
+		uint32_t length = handler->end - handler->start;
 		bool is_retry = false, is_open = false;
 
 		search->mark++;
-		if (search->steps < handler->end - handler->start ||
-		    !search_from(search, handler->target, KYMO_NO_UNIT, NO_MARK)) {
+		if (!search_from(search, handler->target, KYMO_NO_UNIT, NO_MARK) || search->steps < length) {
 			flow->is_exact = false;
 			return;
 		}
-		search->steps -= search->steps < handler->end - handler->start ? search->steps : handler->end - handler->start;
+		search->steps -= length;
 		for (uint32_t unit = handler->start; unit < handler->end && !is_retry; unit++)
 			is_retry = search->marks[unit] == search->mark;
 		for (uint32_t unit = 0; is_retry && unit < flow->units; unit++) {

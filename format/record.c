@@ -7,9 +7,18 @@ static uint64_t load_le(const uint8_t *bytes, size_t width)
 {
 	uint64_t value = 0;
 
-	for (size_t i = 0; i < width; i++)
-		value |= (uint64_t)bytes[i] << (8 * i);
-	return value;
+	switch (width) { /* of which each is one load */
+	case 1:
+		return bytes[0];
+	case 2:
+		return bytes[0] | (uint64_t)bytes[1] << 8;
+	case 4:
+		return bytes[0] | (uint64_t)bytes[1] << 8 | (uint64_t)bytes[2] << 16 | (uint64_t)bytes[3] << 24;
+	default:
+		for (size_t i = 0; i < width; i++)
+			value |= (uint64_t)bytes[i] << (8 * i);
+		return value;
+	}
 }
 
 static enum kymo_decode decode_stack(size_t bytes, struct kymo_record *record)

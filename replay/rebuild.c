@@ -18,8 +18,18 @@ struct frame {
 			     exception on */
 };
 
+/* Codes met lately, by id: looking them up takes longer than a walk. */
+#define RECENT_CODES 1024U
+
+struct recent_code {
+	uint64_t id; /* 0: none */
+	const struct kymo_code *code;
+	struct kymo_flow_code *flow;
+};
+
 struct kymo_rebuild {
 	const struct kymo_traced_process *process;
+	struct recent_code recent[RECENT_CODES];
 	uint32_t version;
 	uint64_t kinds;
 	struct frame *frames; /* outermost first */
@@ -77,8 +87,23 @@ static uint32_t locate(const struct frame *frame, uint64_t raw)
 	return kymo_flow_instruction(frame->flow, raw < KYMO_NO_UNIT ? (uint32_t)raw : KYMO_NO_UNIT);
 }
 
+static const struct recent_code *find_code(struct kymo_rebuild *rebuild, uint64_t id)
+{
+	struct recent_code *recent = &rebuild->recent[id % RECENT_CODES];
+
+	if (recent->id == id && id)
+		return recent;
+	*recent = (struct recent_code){.id = id, .code = kymo_traced_code(rebuild->process, id)};
+	if (recent->code)
+		recent->flow = kymo_flow_code_get(recent->code->content, rebuild->version, rebuild->kinds);
+	if (recent->flow && (recent->code->has_lines || !kymo_flow_of(recent->flow)->is_exact))
+		recent->flow = NULL;
+	return recent;
+}
+
 static struct frame *push(struct kymo_rebuild *rebuild, uint64_t code_id)
 {
+	const struct recent_code *known = find_code(rebuild, code_id);
 	struct frame *frame;
 
 	if (rebuild->count == MAX_FRAMES ||
@@ -87,14 +112,11 @@ static struct frame *push(struct kymo_rebuild *rebuild, uint64_t code_id)
 	frame = &rebuild->frames[rebuild->count++];
 	*frame = (struct frame){
 		.code_id = code_id,
-		.code = kymo_traced_code(rebuild->process, code_id),
+		.code = known->code,
+		.flow = known->flow,
 		.place = {KYMO_NO_UNIT, KYMO_NO_UNIT, KYMO_NO_UNIT},
 		.raised = KYMO_NO_UNIT,
 	};
-	if (frame->code)
-		frame->flow = kymo_flow_code_get(frame->code->content, rebuild->version, rebuild->kinds);
-	if (frame->flow && (frame->code->has_lines || !kymo_flow_of(frame->flow)->is_exact))
-		frame->flow = NULL;
 	return frame;
 }
 

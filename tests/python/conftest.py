@@ -7,6 +7,7 @@ pytest runs on.  Nothing of the machine's own settings of Kymo or Python reaches
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ TIMEOUT = 300
 
 sys.path[:0] = [str(ROOT / "tests" / "model"), str(BUILD / "python")]
 pytest.register_assert_rewrite("streams")
+# Who runs the tests in the background may have it ignored, and so would every program here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def environment(more=None):

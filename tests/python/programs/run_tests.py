@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: run_tests.py MODULE: the unittests of a module; ends normally, whatever their outcome.
 
-Left out is what a tool in Python cannot watch: recursion up to the limit, which its callbacks reach first, and tests of
-tracing, which set the positions of frames.
+Left out is what a tool in Python cannot watch: recursion up to the limit, which its callbacks reach first, signals, which
+are handled in the middle of them, and tests of tracing, which set the positions of frames.
 """
 import sys
 import unittest
 
-UNFIT = ("recurs", "trac", "profil", "lineno", "jump", "stack_overflow", "nest")
+UNFIT = ("recurs", "trac", "profil", "lineno", "jump", "stack_overflow", "nest", "interrupt")
 
 
 def cases(suite):
