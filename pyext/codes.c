@@ -285,7 +285,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->arms = NULL;
 		file = kymo_text(&arena, known->code->co_filename);
 		known->is_wanted = kymo_filter_wants(file);
-		/* Nobody can use greenlets before this code has run; see also kymo_codes_attach(). */
+		/* Nobody can use greenlets before this code has run. */
 		if (strstr(file, "/greenlet/__init__.py"))
 			python->switches_stacks = true;
 		kymo_arena_free(&arena);

@@ -143,11 +143,20 @@ void kymo_recording_close(void)
 	session = NULL;
 }
 
+/* Loaded before the recording began; kymo_code_get() sees it when it comes later. */
+static bool has_greenlets(void)
+{
+	PyObject *modules = PySys_GetObject("modules");
+
+	return modules && PyDict_Check(modules) && PyDict_GetItemString(modules, "greenlet");
+}
+
 /* Events of the calling interpreter; @is_first: of the first one, so the process begins with it. */
 static bool listen(struct kymo_python *python, bool is_first)
 {
 	const Kymo__Config *config = kymo_session_config(session);
 
+	python->switches_stacks = has_greenlets();
 	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
 	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
 	kymo_monitor_detach(python);
