@@ -86,13 +86,17 @@ static ProtobufCBinaryData binary(PyObject *bytes)
 	};
 }
 
-/* Find the places where the flow of @known's code is to be recorded; false: its lines are. */
+/*
+ * Find the places where the flow of @known's code is to be recorded; false: its lines are.  Once for all: registers of
+ * threads may hold the sites as long as the code lives.
+ */
 static bool find_sites(struct kymo_code *known, const Kymo__Content *content)
 {
 	struct kymo_flow flow;
 	bool is_exact;
 
-	free(known->sites);
+	if (known->sites)
+		return !known->has_lines;
 	known->sites = calloc((size_t)Py_SIZE(known->code) + 1, sizeof(*known->sites));
 	if (!known->sites || kymo_flow_make(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), content->bytecode.data,
 					    content->bytecode.len, content->exception_table.data,
@@ -135,7 +139,8 @@ static uint32_t define_code(struct kymo_code *known)
 	known->has_lines = kymo_codes_flow && !find_sites(known, &content);
 
 	lock_contents();
-	message.content = intern_content(&arena, &content);
+	if (known->sites || !kymo_codes_flow)
+		message.content = intern_content(&arena, &content);
 	unlock_contents();
 	if (message.content) {
 		message.id = kymo_next_code_id();
@@ -182,9 +187,12 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 		return 0;
 	/* The registers of a forked child that has not joined yet are blank, and its stream
 	 * is not open: ids are not reused, so the message is not missed. */
-	if (known->defined == kymo_codes_generation && kymo_process_is_recording()) {
-		kymo_forget_code(code);
-		define_freed(known->id);
+	if (kymo_process_is_recording()) {
+		/* Also of code whose definition was lost: a register may hold its sites. */
+		if (known->defined == kymo_codes_generation || known->sites)
+			kymo_forget_code(code);
+		if (known->defined == kymo_codes_generation)
+			define_freed(known->id);
 	}
 	recent = kymo_code_recent(python, code);
 	for (int i = 0; i < 2; i++) {

@@ -17,6 +17,12 @@ kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
 	return kymo_is_ready(p) && is_last_recorder(self, p);
 }
 
+/* False for events of code that has no frame, as compiled modules may make them. */
+kymo_inline bool is_of(const void *frame, PyObject *code)
+{
+	return (PyObject *)kymo_frame_code(frame) == code;
+}
+
 /* @frame, or the next one that it returns to, directly or not, and that is recorded. */
 static const void *recorded_frame(struct kymo_python *python, const void *frame)
 {
@@ -47,9 +53,9 @@ static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *c
 	struct kymo_producer *p = kymo_producer;
 	const void *top = kymo_frame_now();
 
-	if (!known || !known->is_wanted)
+	if (!known || !known->is_wanted || !known->sites)
 		return NULL;
-	/* An exception in a frame that is still being made, as for generator expressions of 3.15. */
+	/* Events of no frame, as compiled modules may make them.  An exception in a frame that is still being made, as for generator expressions of 3.15. */
 	if (!top || (PyObject *)kymo_frame_code(top) != code)
 		return NULL;
 	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
@@ -118,8 +124,8 @@ static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(n
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(!caller || p->frame != caller || !known || args[1] != known->entry_int ||
-			  !is_ready(self, p)))
+	if (kymo_unlikely(!caller || p->frame != caller || !is_of(frame, args[0]) || !known ||
+			  args[1] != known->entry_int || !is_ready(self, p)))
 		return start_elsewhere(self, args, false);
 	kymo_append_entry(p, args[0], known->start, kymo_frame_lasti(caller));
 	p->sites = known->sites;
@@ -160,7 +166,7 @@ static PyObject *resume(PyObject *self, PyObject *const *args, size_t Py_UNUSED(
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(!caller || p->frame != caller || !known || !is_ready(self, p)))
+	if (kymo_unlikely(!caller || p->frame != caller || !is_of(frame, args[0]) || !known || !is_ready(self, p)))
 		return reenter_elsewhere(self, args, KYMO_PY_RESUME, false);
 	kymo_append_lasti(p, kymo_frame_lasti(caller));
 	kymo_append_code(p, args[0], known->start, known->first_line);
@@ -215,7 +221,8 @@ kymo_inline PyObject *exit_frame(PyObject *self, PyObject *const *args, enum kym
 
 	/* The frame register may hold a frame that is not recorded, after a return to it. */
 	if (kymo_unlikely(p->frame != frame || !is_ready(self, p) || python_of(self)->is_filtered ||
-			  (p->code != args[0] && !kymo_code_find(python_of(self), args[0]))))
+			  (p->code != args[0] &&
+			   (!is_of(frame, args[0]) || !kymo_code_find(python_of(self), args[0])))))
 		return exit_elsewhere(self, args, kind, false);
 	kymo_append1(p, kind, units(args[1]));
 	leave(p, kymo_frame_caller(frame));
@@ -303,7 +310,8 @@ kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 	const struct kymo_code *known = kymo_code_find(python_of(self), code);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(p->frame != frame || !known || !is_ready(self, p) || known->has_lines))
+	if (kymo_unlikely(p->frame != frame || !is_of(frame, code) || !known || !is_ready(self, p) ||
+			  known->has_lines))
 		return settle(self, code, false);
 	set_code(p, code, known);
 	return p;
