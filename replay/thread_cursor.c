@@ -2,6 +2,8 @@
 #include "replay/thread_cursor.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "replay/line_table.h"
 
@@ -33,6 +35,7 @@ void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline
 void kymo_cursor_release(struct kymo_cursor *cursor)
 {
 	kymo_rebuild_free(cursor->rebuild);
+	free(cursor->steps);
 	kymo_frame_release(&cursor->frame);
 }
 
@@ -349,6 +352,12 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 	bool is_event = kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt);
 
+	if (kymo_grow(&cursor->steps, &cursor->step_capacity, rebuilt->step_count, sizeof *cursor->steps)) {
+		rebuilt->step_count = 0;
+		rebuilt->is_unknown = true;
+	}
+	if (rebuilt->step_count)
+		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
 	take_record(cursor, record, event);
 	if (!is_event)
 		return event->kind != KYMO_KIND_SPECIAL;
@@ -379,7 +388,7 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 		return true;
 	}
 	if (cursor->step < rebuilt->step_count) {
-		const struct kymo_step *step = &rebuilt->steps[cursor->step++];
+		const struct kymo_step *step = &cursor->steps[cursor->step++];
 
 		event->kind = step->kind;
 		event->code = rebuilt->steps_code;

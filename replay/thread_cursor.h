@@ -38,6 +38,8 @@ struct kymo_cursor {
 	/* flow: what lies before the event that was decoded last, and that event */
 	struct kymo_rebuild *rebuild; /* NULL: lines are not rebuilt */
 	struct kymo_rebuilt rebuilt;
+	struct kymo_step *steps; /* a copy: other threads' cursors walk through the same code */
+	size_t step_capacity;
 	struct kymo_event pending;
 	bool has_pending;
 	uint32_t step, k;

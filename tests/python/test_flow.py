@@ -387,3 +387,34 @@ def test_greenlets_are_never_guessed(observe, record, events, tmp_path):
     for event in read:
         if event["event"] in EVENTS:
             assert shape(event) in reference, event
+
+
+def test_threads_are_rebuilt_side_by_side(observe, record, events, tmp_path):
+    """Their cursors walk through the same code by turns, and each finds walks that are new."""
+    text = BUSY + textwrap.dedent("""
+        import threading
+        def run(limit):
+            for n in range(limit):
+                work(n)
+        threads = [threading.Thread(target=run, args=(limit,)) for limit in (9, 5, 7, 3)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    """)
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    read = events(record([program], "--events=flow", "--include=program.py"))
+    check_no_gaps(read)
+    by_thread = {}
+    for event in read:
+        by_thread.setdefault(event["tid"], []).append(event)
+    alone = {}
+    for limit in (9, 5, 7, 3):
+        alone[limit] = [line for line in map(tuple, observe(BUSY + f"""
+def run(limit):
+    for n in range(limit):
+        work(n)
+run({limit})
+""")) if line[0] == "LINE" and line[2] != "<module>"]
+    _, *threads = by_thread.values()
+    got = sorted([function for function, _ in lines_of(each, "program.py")] for each in threads)
+    assert got == sorted([line[2] for line in each] for each in alone.values())
