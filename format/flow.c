@@ -95,6 +95,8 @@ static bool is_well_formed_branch(const struct kymo_flow *flow, const struct kym
 {
 	if (!is_instruction(flow, at->next) || !is_instruction(flow, at->target))
 		return false;
+	if (at->op == KYMO_OP_FOR_ITER && !is_instruction(flow, kymo_flow_loop_end(flow, at)))
+		return false;
 	if (flow->version < KYMO_CPYTHON_3_14)
 		return true;
 	if (at->op == KYMO_OP_FOR_ITER)

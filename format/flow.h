@@ -111,6 +111,12 @@ static inline bool kymo_is_told(const struct kymo_instruction *at)
 	return at->site && at->op != KYMO_OP_CALL;
 }
 
+/* Where FOR_ITER @at goes on when it is exhausted: behind END_FOR and, from 3.13 on, what takes the iterator away. */
+static inline uint32_t kymo_flow_loop_end(const struct kymo_flow *flow, const struct kymo_instruction *at)
+{
+	return at->target + (flow->version < KYMO_CPYTHON_3_13 ? 1 : 2);
+}
+
 /* The handler of an exception that was raised at @unit; NULL: it leaves the frame. */
 const struct kymo_handler *kymo_flow_handler(const struct kymo_flow *flow, uint32_t unit);
 

@@ -220,6 +220,9 @@ static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *pla
 	const struct kymo_flow *flow = &code->flow;
 	uint32_t depth = 0, ways[2], unit;
 
+	/* A stack may name a frame without saying where it is. */
+	if (place->next == KYMO_NO_UNIT && place->cur == KYMO_NO_UNIT)
+		return KYMO_NO_UNIT;
 	if (++code->search == 0) { /* once in 2^32 searches */
 		memset(code->seen, 0, (flow->units + 1) * sizeof(*code->seen));
 		code->search = 1;

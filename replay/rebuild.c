@@ -341,9 +341,8 @@ static void take_branch(struct kymo_rebuild *rebuild, struct frame *frame, uint3
 	const struct kymo_instruction *at = instruction(frame, unit);
 	uint32_t next = is_taken ? at->target : at->next;
 
-	/* Behind the END_FOR, and the POP_TOP behind that. */
 	if (is_taken && at->op == KYMO_OP_FOR_ITER)
-		next += is_before(rebuild, KYMO_CPYTHON_3_13) ? 1 : 2;
+		next = kymo_flow_loop_end(kymo_flow_of(frame->flow), at);
 	walk(rebuild, frame, unit, KYMO_WALK_TO);
 	set_event(rebuild, frame, KYMO_BRANCH, unit);
 	rebuild->out->dest = frame->place.next = next;
@@ -372,7 +371,9 @@ static void take_right(struct kymo_rebuild *rebuild, struct frame *frame, uint32
 		frame->place.next = at->next;
 	} else if (at->op == KYMO_OP_FOR_ITER) {
 		walk(rebuild, frame, unit, KYMO_WALK_POP_ITER);
-		frame->place = (struct kymo_place){at->target + 1, at->target + 2, at->target + 1};
+		frame->place = (struct kymo_place){at->target + 1,
+						   kymo_flow_loop_end(kymo_flow_of(frame->flow), at),
+						   at->target + 1};
 	} else {
 		walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.next = at->target;
