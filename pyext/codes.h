@@ -42,7 +42,7 @@ extern bool kymo_codes_flow __attribute__((visibility("hidden")));
 /* Begin a recording: what is in codes from an earlier one means nothing now.  0: it ends. */
 void kymo_codes_begin(uint32_t generation, bool is_flow);
 
-/* Give @python a slot in its code objects; false with an exception set. */
+/* Watch for code objects of @python that go away; false with an exception set. */
 bool kymo_codes_attach(struct kymo_python *python);
 
 /* What is known of @code, nothing at first; NULL: no code object, no memory. */
