@@ -6,9 +6,9 @@
  * Everything here is a pure function of bytecode, exception table and CPython version, so that the
  * recorder and whoever rebuilds its lines agree on it without a word.  docs/flow.md has the rules.
  *
- * A branch is silent if what follows its two ways, up to the next thing that is recorded with its place,
- * has no instruction in common: that next thing then says which way it was.  Every other branch is a
- * site.  So is each backward jump that closes a loop in which nothing would be recorded.
+ * These places are branches and jumps that are called sites.  All others are silent.  Sites are chosen so that
+ * from one thing that is recorded with its place to the next there is never more than one silent way: that next thing
+ * then says which way it was.
  *
  * In 3.12 a call that makes a generator has no event, but may have another LINE event after it.  Where that
  * can be, the call is a site too, but one that nothing is recorded at unless a generator is made: silent ways lead
@@ -65,6 +65,8 @@ const struct kymo_opcode *kymo_opcodes(uint32_t version);
 #define KYMO_FLOW_MAX_SITES 32767U
 /* In kymo_flow_sites(): a cache unit lies behind the instruction, so that it goes on two units further. */
 #define KYMO_SITE_HAS_CACHE 0x8000U
+/* There, from 3.14 on: a POP_ITER, and a branch that leads to one; it tells the same again, of the same source. */
+#define KYMO_SITE_ENDS_LOOP 0x8000U
 
 struct kymo_instruction {
 	uint32_t next;   /* unit of the instruction behind it; 0: no instruction begins at this unit */
@@ -72,7 +74,7 @@ struct kymo_instruction {
 	uint16_t site;   /* number from 1; 0: none */
 	uint8_t op;      /* enum kymo_op */
 	uint8_t arg;     /* lowest byte */
-	bool is_silent;  /* a branch that is no site */
+	bool is_silent;  /* a branch or jump with an event that is no site */
 };
 
 struct kymo_handler {
@@ -111,6 +113,11 @@ static inline bool kymo_is_told(const struct kymo_instruction *at)
 	return at->site && at->op != KYMO_OP_CALL;
 }
 
+/* The instructions that may be run after the one at @unit, but for exceptions; returns how many. */
+unsigned kymo_flow_ways(const struct kymo_flow *flow, uint32_t unit, uint32_t ways[2]);
+/* Those of them that nothing is recorded on the way to. */
+unsigned kymo_flow_silent_ways(const struct kymo_flow *flow, uint32_t unit, uint32_t ways[2]);
+
 /* Where FOR_ITER @at goes on when it is exhausted: behind END_FOR and, from 3.13 on, what takes the iterator away. */
 static inline uint32_t kymo_flow_loop_end(const struct kymo_flow *flow, const struct kymo_instruction *at)
 {
@@ -121,9 +128,9 @@ static inline uint32_t kymo_flow_loop_end(const struct kymo_flow *flow, const st
 const struct kymo_handler *kymo_flow_handler(const struct kymo_flow *flow, uint32_t unit);
 
 /*
- * The site number at each of @flow's units as the interpreter's events name the place: of BRANCH_LEFT by
- * the unit before its destination, of all others by their source.  0: nothing is to be recorded there.
- * @sites has room for flow->units.
+ * The site number at each of @flow's units as the interpreter's events name the place, with the flags above: of
+ * BRANCH_LEFT by the unit before its destination, of all others by their source.  0: nothing is to be recorded
+ * there.  @sites has room for flow->units.
  */
 void kymo_flow_sites(const struct kymo_flow *flow, uint16_t *sites);
 

@@ -286,13 +286,23 @@ RARE(stop_iteration, exception(self, p, args, KYMO_STOP_ITERATION, false))
 RARE(c_return, call(self, p, args, KYMO_C_RETURN, false))
 RARE(c_raise, call(self, p, args, KYMO_C_RAISE, false))
 
-/* Which site it is: see kymo_flow_sites().  A place that is none is switched off. */
+/* A place that is no site is switched off; so is the end of a loop, which tells the branch that led there again. */
+kymo_inline bool is_site(const struct kymo_producer *p, PyObject *const *args, uint32_t site, bool has_one_side)
+{
+	if (!has_one_side)
+		return site;
+	if (kymo_likely((int16_t)site > 0))
+		return true;
+	return site > KYMO_SITE_ENDS_LOOP && p->sites[units(args[2])] == KYMO_SITE_ENDS_LOOP;
+}
+
+/* Which site it is: see kymo_flow_sites(). */
 kymo_inline PyObject *append_site(PyObject *self, struct kymo_producer *p, PyObject *const *args, uint32_t unit,
 				    bool has_one_side, bool is_taken)
 {
 	uint32_t site = p->sites[unit];
 
-	if (kymo_unlikely(!site))
+	if (kymo_unlikely(!is_site(p, args, site, has_one_side)))
 		return kymo_disable_place(self, args[0]);
 	if (!has_one_side)
 		is_taken = units(args[2]) != unit + 1 + (site >> 15);

@@ -25,6 +25,7 @@ struct kymo_flow_code {
 	uint64_t kinds;
 	int32_t *lines;	  /* by unit */
 	bool *begins;	  /* by unit: a LINE event is due unless the line is that of the instruction before */
+	bool *is_hidden;  /* by unit: skipped by a FOR_ITER that is told what it does */
 	uint32_t *owner;  /* by unit: the instruction that it is part of */
 	uint32_t *sites;  /* by number - 1: unit */
 	uint32_t *from;	  /* for searches, by unit: the instruction before it on the way */
@@ -103,6 +104,24 @@ static void find_beginnings(struct kymo_flow_code *code)
 		begin_at(code, flow->handlers[i].target, true);
 }
 
+/*
+ * Until 3.13 a FOR_ITER that is exhausted goes on behind END_FOR and what takes the iterator away.  Where it has called a
+ * generator by a fast path, these are run, but only if nobody has asked for INSTRUCTION events.
+ */
+static void hide_loop_ends(struct kymo_flow_code *code)
+{
+	const struct kymo_flow *flow = &code->flow;
+
+	for (uint32_t unit = 0; unit < flow->units && is_before(code, KYMO_CPYTHON_3_14); unit = flow->at[unit].next) {
+		const struct kymo_instruction *at = &flow->at[unit];
+
+		if (at->op != KYMO_OP_FOR_ITER)
+			continue;
+		for (uint32_t end = at->target; end < kymo_flow_loop_end(flow, at); end++)
+			code->is_hidden[end] = true;
+	}
+}
+
 static bool prepare(struct kymo_flow_code *code, const struct kymo_content *content)
 {
 	const struct kymo_flow *flow = &code->flow;
@@ -110,6 +129,7 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 
 	code->lines = malloc((units + 1) * sizeof(*code->lines));
 	code->begins = calloc(units + 1, sizeof(*code->begins));
+	code->is_hidden = calloc(units + 1, sizeof(*code->is_hidden));
 	code->owner = calloc(units + 1, sizeof(*code->owner));
 	code->sites = calloc(flow->site_count + 1, sizeof(*code->sites));
 	code->from = calloc(units + 1, sizeof(*code->from));
@@ -117,7 +137,7 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 	code->path = calloc(units + 2, sizeof(*code->path));
 	code->walk_capacity = FIRST_WALKS;
 	code->walks = calloc(code->walk_capacity, sizeof(*code->walks));
-	if (!code->lines || !code->begins || !code->owner || !code->sites || !code->from || !code->seen ||
+	if (!code->lines || !code->begins || !code->is_hidden || !code->owner || !code->sites || !code->from || !code->seen ||
 	    !code->path || !code->walks)
 		return false;
 	for (size_t unit = 0; unit < units; unit++)
@@ -130,6 +150,7 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 			code->sites[flow->at[unit].site - 1] = unit;
 	}
 	find_beginnings(code);
+	hide_loop_ends(code);
 	return true;
 }
 
@@ -161,6 +182,7 @@ void kymo_flow_code_free(struct kymo_flow_code *code)
 	kymo_flow_release(&code->flow);
 	free(code->lines);
 	free(code->begins);
+	free(code->is_hidden);
 	free(code->owner);
 	free(code->sites);
 	free(code->from);
@@ -184,36 +206,6 @@ static bool is_aim(const struct kymo_flow *flow, const struct aim *aim, uint32_t
 	return flow->at[unit].op == KYMO_OP_JUMP_BACKWARD && flow->at[unit].target == aim->unit;
 }
 
-/* Ways on from @unit that nothing tells of; returns how many there are. */
-static unsigned silent_ways(const struct kymo_flow *flow, uint32_t unit, uint32_t ways[2])
-{
-	const struct kymo_instruction *at = &flow->at[unit];
-
-	if (kymo_is_told(at))
-		return 0;
-	switch (at->op) {
-	case KYMO_OP_RETURN:
-	case KYMO_OP_YIELD:
-	case KYMO_OP_RERAISE:
-	case KYMO_OP_RAISE:
-		return 0;
-	case KYMO_OP_POP_JUMP:
-	case KYMO_OP_POP_JUMP_NONE:
-	case KYMO_OP_SEND:
-		ways[0] = at->next;
-		ways[1] = at->target;
-		return 2;
-	case KYMO_OP_JUMP_FORWARD:
-	case KYMO_OP_JUMP_BACKWARD:
-	case KYMO_OP_JUMP_BACKWARD_NO_INTERRUPT:
-		ways[0] = at->target;
-		return 1;
-	default:
-		ways[0] = at->next;
-		return 1;
-	}
-}
-
 /* The instruction aimed at, with the way to it in code->from; KYMO_NO_UNIT: none can be reached. */
 static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *place, const struct aim *aim)
 {
@@ -232,7 +224,7 @@ static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *pla
 		code->seen[place->next] = code->search;
 		code->path[depth++] = place->next;
 	} else {
-		unsigned count = silent_ways(flow, place->cur, ways);
+		unsigned count = kymo_flow_silent_ways(flow, place->cur, ways);
 
 		for (unsigned i = 0; i < count; i++) {
 			code->from[ways[i]] = KYMO_NO_UNIT;
@@ -250,7 +242,7 @@ static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *pla
 		}
 		if (is_aim(flow, aim, unit))
 			return unit;
-		count = silent_ways(flow, unit, ways);
+		count = kymo_flow_silent_ways(flow, unit, ways);
 		for (unsigned i = 0; i < count; i++) {
 			if (code->seen[ways[i]] == code->search)
 				continue;
@@ -302,16 +294,24 @@ static int32_t line_before(const struct kymo_flow_code *code, uint32_t prev)
 static bool arrive(struct kymo_flow_code *code, struct kymo_place *place, uint32_t unit)
 {
 	const struct kymo_instruction *at = &code->flow.at[unit];
+	uint32_t before = place->cur;
 	bool is_good = true;
 
+	if (code->is_hidden[unit]) {
+		*place = (struct kymo_place){unit, KYMO_NO_UNIT, place->prev};
+		return true;
+	}
 	if (code->begins[unit] && line_before(code, place->prev) != code->lines[unit])
 		is_good &= add_step(code, KYMO_LINE, unit, (uint32_t)code->lines[unit]);
 	*place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
 	if (unit >= code->flow.entry && at->op != KYMO_OP_RESUME)
 		is_good &= add_step(code, KYMO_INSTRUCTION, unit, 0);
-	if (is_before(code, KYMO_CPYTHON_3_13) && !at->site &&
+	/* Each before what it may call: signal handlers, and what is run when the iterator goes. */
+	if (is_before(code, KYMO_CPYTHON_3_13) && at->is_silent &&
 	    (at->op == KYMO_OP_JUMP_FORWARD || at->op == KYMO_OP_JUMP_BACKWARD))
 		is_good &= add_step(code, KYMO_JUMP, unit, at->target);
+	if (at->op == KYMO_OP_POP_ITER && !is_before(code, KYMO_CPYTHON_3_14))
+		is_good &= add_step(code, KYMO_BRANCH_RIGHT, before, at->next);
 	return is_good;
 }
 
@@ -324,6 +324,12 @@ static bool depart(struct kymo_flow_code *code, uint32_t unit, uint32_t next)
 	case KYMO_OP_JUMP_FORWARD:
 	case KYMO_OP_JUMP_BACKWARD:
 		return is_before(code, KYMO_CPYTHON_3_13) || add_step(code, KYMO_JUMP, unit, next);
+	case KYMO_OP_FOR_ITER:
+		if (is_before(code, KYMO_CPYTHON_3_14))
+			return add_step(code, KYMO_BRANCH, unit,
+					next == at->next ? next : kymo_flow_loop_end(&code->flow, at));
+		/* The other side is told by POP_ITER. */
+		return next != at->next || add_step(code, KYMO_BRANCH_LEFT, unit, next);
 	case KYMO_OP_POP_JUMP:
 	case KYMO_OP_POP_JUMP_NONE:
 		if (is_before(code, KYMO_CPYTHON_3_14))
@@ -404,9 +410,7 @@ static uint64_t walk_key(const struct kymo_place *place, uint32_t target, enum k
 
 static uint32_t end_unit(const struct kymo_flow_code *code, uint32_t target, enum kymo_walk_end end)
 {
-	const struct kymo_instruction *at = &code->flow.at[target];
-
-	return end == KYMO_WALK_TO ? target : end == KYMO_WALK_NOT_TAKEN ? at->next : at->target + 1;
+	return end == KYMO_WALK_TO ? target : code->flow.at[target].next;
 }
 
 bool kymo_flow_walk(struct kymo_flow_code *code, struct kymo_place *place, uint32_t target,
@@ -454,5 +458,5 @@ bool kymo_flow_lasts(const struct kymo_flow_code *code, uint32_t unit)
 		return op == KYMO_OP_JUMP_BACKWARD;
 	if (is_before(code, KYMO_CPYTHON_3_14))
 		return false;
-	return op == KYMO_OP_POP_JUMP_NONE || op == KYMO_OP_POP_ITER || op == KYMO_OP_END_ASYNC_FOR;
+	return op == KYMO_OP_POP_JUMP_NONE || op == KYMO_OP_END_ASYNC_FOR;
 }

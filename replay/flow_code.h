@@ -30,7 +30,6 @@ struct kymo_place {
 enum kymo_walk_end {
 	KYMO_WALK_TO,	       /* nothing */
 	KYMO_WALK_NOT_TAKEN,   /* the NOT_TAKEN behind a branch, too */
-	KYMO_WALK_POP_ITER,    /* the POP_ITER at the end of a loop, too */
 };
 
 struct kymo_flow_code;

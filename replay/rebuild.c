@@ -253,8 +253,8 @@ static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record
 		walk(rebuild, frame, locate(frame, record->a), KYMO_WALK_TO);
 }
 
-/* 3.12: a generator's end takes the frame that sent to it behind its SEND. */
-static void return_to_send(struct kymo_rebuild *rebuild)
+/* 3.12: a generator's end takes the frame that sent to it, or had it in a loop, behind its SEND or to its END_FOR. */
+static void return_to_sender(struct kymo_rebuild *rebuild)
 {
 	struct frame *frame = top(rebuild);
 	const struct kymo_instruction *at;
@@ -262,8 +262,12 @@ static void return_to_send(struct kymo_rebuild *rebuild)
 	if (!is_before(rebuild, KYMO_CPYTHON_3_13) || !frame || !frame->flow || frame->place.cur == KYMO_NO_UNIT)
 		return;
 	at = instruction(frame, frame->place.cur);
-	if (at->op == KYMO_OP_SEND && frame->place.prev != frame->place.cur)
+	if (frame->place.prev == frame->place.cur)
+		return;
+	if (at->op == KYMO_OP_SEND)
 		frame->place.prev = at->target - 1;
+	else if (at->op == KYMO_OP_FOR_ITER)
+		frame->place.prev = at->target;
 }
 
 static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record)
@@ -274,7 +278,7 @@ static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record
 		be_at(rebuild, record);
 	pop(rebuild);
 	if (record->kind == KYMO_PY_RETURN)
-		return_to_send(rebuild);
+		return_to_sender(rebuild);
 }
 
 /* The instruction that an exception at @raw belongs to. */
@@ -348,38 +352,11 @@ static void take_branch(struct kymo_rebuild *rebuild, struct frame *frame, uint3
 	rebuild->out->dest = frame->place.next = next;
 }
 
-/* The end of a loop that was left early is told as if the branch that left it went on again. */
-static bool is_early_end(const struct frame *frame, uint32_t unit)
-{
-	uint32_t next = frame->place.next;
-
-	if (next == KYMO_NO_UNIT || instruction(frame, next)->op != KYMO_OP_POP_ITER)
-		return false;
-	return frame->place.cur == unit || instruction(frame, unit)->target + 1 == next;
-}
-
 static void take_right(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
 {
-	const struct kymo_instruction *at = instruction(frame, unit);
-	bool is_early = is_early_end(frame, unit);
-	uint32_t source = unit;
-
-	if (is_early) {
-		source = frame->place.next;
-		walk(rebuild, frame, source, KYMO_WALK_TO);
-		at = instruction(frame, source);
-		frame->place.next = at->next;
-	} else if (at->op == KYMO_OP_FOR_ITER) {
-		walk(rebuild, frame, unit, KYMO_WALK_POP_ITER);
-		frame->place = (struct kymo_place){at->target + 1,
-						   kymo_flow_loop_end(kymo_flow_of(frame->flow), at),
-						   at->target + 1};
-	} else {
-		walk(rebuild, frame, unit, KYMO_WALK_TO);
-		frame->place.next = at->target;
-	}
+	walk(rebuild, frame, unit, KYMO_WALK_TO);
 	set_event(rebuild, frame, KYMO_BRANCH_RIGHT, unit);
-	rebuild->out->dest = frame->place.next;
+	rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;
 }
 
 static void take_left(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
@@ -402,6 +379,11 @@ static void take_left(struct kymo_rebuild *rebuild, struct frame *frame, uint32_
 	rebuild->out->dest = frame->place.next;
 }
 
+static bool is_jump(unsigned op)
+{
+	return op == KYMO_OP_JUMP_FORWARD || op == KYMO_OP_JUMP_BACKWARD;
+}
+
 static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
 	struct frame *frame = top(rebuild);
@@ -421,7 +403,7 @@ static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *re
 		walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.prev = unit + 1;
 		set_event(rebuild, frame, KYMO_CALL, unit);
-	} else if (instruction(frame, unit)->op == KYMO_OP_JUMP_BACKWARD) {
+	} else if (is_jump(instruction(frame, unit)->op)) {
 		walk(rebuild, frame, unit, KYMO_WALK_TO);
 		set_event(rebuild, frame, KYMO_JUMP, unit);
 		rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same programs under other projects' tools and under Kymo, interleaved."""
 import importlib.metadata
+import statistics
 import subprocess
 import sys
 
 import measure
-from measure import adopt_orphans, interval, progress, record, result, rounds_of, run, runner, scratch, shown, table
+from measure import (PROFILES, adopt_orphans, interval, progress, record, result, rounds_of, run, runner, scratch, shown,
+                     table)
 
 PACKAGES = ["viztracer", "coverage"]
 PEERS = ["settrace", "cprofile", "viztracer", "viztracer-python", "coverage-c", "coverage-sysmon"]
-OURS = ["calls", "branch-bits", "LINE", "coverage"]
+NOTHING = ["LINE", "flow"]
+OURS = ["calls", "flow"]
 
 
 def install():
@@ -31,6 +34,9 @@ def versions():
     return found
 
 
+mean = statistics.geometric_mean
+
+
 def peers(options):
     adopt_orphans()
     install()
@@ -42,6 +48,8 @@ def peers(options):
         for program in options.programs:
             rounds = rounds_of(program, 0.5 * options.scale)
             commands = {tool: runner(tool, program, rounds) for tool in ["plain", *tools]}
+            commands |= {f"nothing {profile}": runner(PROFILES[profile].tool("nothing"), program, rounds)
+                         for profile in NOTHING}
             commands |= {f"kymo {profile}": record(folder / "trace.kymo", profile, runner("plain", program, rounds))
                          for profile in OURS}
             samples = {name: [] for name in commands}
@@ -53,13 +61,14 @@ def peers(options):
                         samples[name].append(sample)
             rows.append({
                 "program": program,
-                "slowdown": {name: interval(sample["wall"] / plain["wall"]
+                "slowdown": {name: interval(sample["cpu"] / plain["cpu"]
                                             for sample, plain in zip(each, samples["plain"]))
                              for name, each in samples.items() if name != "plain"},
                 "samples": samples,
             })
     progress("")
     names = list(rows[0]["slowdown"])
-    table("slowdown under other tools and under Kymo", ["program", *names],
-          [[row["program"], *(shown(row["slowdown"][name]) for name in names)] for row in rows])
+    table("slowdown in processor time under other tools, tools that do nothing, and Kymo", ["program", *names],
+          [*([row["program"], *(shown(row["slowdown"][name]) for name in names)] for row in rows),
+           ["geometric mean", *(f"{mean(row['slowdown'][name][0] for row in rows):.2f}" for name in names)]])
     return {"versions": found, "programs": rows}

@@ -13,6 +13,8 @@ processor, and its checksum. Nothing is imported here that the program would oth
 import sys
 import time
 
+ENDS_LOOP = 0x8000  # KYMO_SITE_ENDS_LOOP in format/flow.h
+
 
 def switch_off(tool, program):
     """Switch branches and jumps off where `flow` does not record them, as far as one round of the program comes."""
@@ -21,17 +23,20 @@ def switch_off(tool, program):
     tools = sys.monitoring
     sites = {}
 
-    def look(code, unit):
+    def look(code, unit, target=None):
         if code not in sites:
             sites[code] = _nothing.flow_sites(code.co_code, code.co_exceptiontable)
-        return None if sites[code][unit] else tools.DISABLE
+        site = sites[code][unit]
+        again = site > ENDS_LOOP and target is not None and sites[code][target] != ENDS_LOOP
+        return None if site and site != ENDS_LOOP and not again else tools.DISABLE
 
     names = ["JUMP", *(("BRANCH_LEFT", "BRANCH_RIGHT") if hasattr(tools.events, "BRANCH_LEFT") else ("BRANCH",))]
     before = {}
     for name in names:
-        left = name == "BRANCH_LEFT"
-        callback = (lambda code, source, target: look(code, target // 2 - 1)) if left else (
-            lambda code, source, target: look(code, source // 2))
+        callback = {
+            "BRANCH_LEFT": lambda code, source, target: look(code, target // 2 - 1),
+            "BRANCH_RIGHT": lambda code, source, target: look(code, source // 2, target // 2),
+        }.get(name, lambda code, source, target: look(code, source // 2))
         before[name] = tools.register_callback(tool, getattr(tools.events, name), callback)
     program(1)
     for name in names:

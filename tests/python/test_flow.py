@@ -50,6 +50,11 @@ def lines_of(events, *files):
             if event["event"] == "LINE" and event["file"].endswith(files)]
 
 
+def without_raises(events):
+    """Where exceptions come from a generator is told otherwise by a loop that is watched: its RAISE has another offset."""
+    return [event if event[0] != "RAISE" else (*event[:4], None, *event[5:]) for event in events]
+
+
 def check_no_gaps(events):
     assert not lost(events) and not any(event["event"] == "UNKNOWN" for event in events)
 
@@ -69,10 +74,10 @@ def observe(python, tmp_path):
 @pytest.fixture
 def compare(observe, record, events, tmp_path):
     def run(text):
-        seen = [tuple(event) for event in observe(text)]
+        seen = without_raises(map(tuple, observe(text)))
         recorded = events(record([tmp_path / "program.py"], "--events=flow", "--include=program.py"))
         check_no_gaps(recorded)
-        rebuilt = [shape(event) for event in recorded if event["event"] in EVENTS]
+        rebuilt = without_raises(shape(event) for event in recorded if event["event"] in EVENTS)
         assert not (difference := first_difference(rebuilt, seen)), f"rebuilt {difference}\n{text}"
         return recorded
     return run
