@@ -96,6 +96,33 @@ struct kymo_producer *kymo_flow_place(struct kymo_python *python)
 	return p;
 }
 
+/* A greenlet may go on in another frame without an event: then no more is taken for granted than the next event says. */
+kymo_inline void doubt_frames(PyObject *self, struct kymo_producer *p)
+{
+	if (kymo_unlikely(python_of(self)->switches_stacks))
+		kymo_forget_frames(p);
+}
+
+/* The registers hold what @frame, which is above the one on top, needs. */
+kymo_inline void push(PyObject *self, struct kymo_producer *p, const void *frame, PyObject *code,
+		      const struct kymo_code *known)
+{
+	*p->top++ = (struct kymo_caller){p->frame, p->code, p->sites};
+	p->frame = frame;
+	set_code(p, code, known);
+	doubt_frames(self, p);
+}
+
+static kymo_out_of_line void push_slowly(PyObject *self, struct kymo_producer *p, PyObject *code,
+					 const struct kymo_code *known)
+{
+	if (p->top == p->callers + KYMO_CALLERS) {
+		p->top -= KYMO_CALLERS / 2;
+		memmove(p->callers, p->top, KYMO_CALLERS / 2 * sizeof(*p->callers));
+	}
+	push(self, p, kymo_frame_now(), code, known);
+}
+
 static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
 {
 	struct kymo_producer *p = settle(self, args[0], true);
@@ -112,24 +139,28 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 		kymo_append_code(p, args[0], known->start, known->first_line);
 		kymo_append1(p, KYMO_PY_START_AT, units(args[1]));
 	}
-	set_code(p, args[0], known);
-	p->frame = kymo_frame_now();
+	push_slowly(self, p, args[0], known);
 	Py_RETURN_NONE;
+}
+
+/* @frame, of @code, may be pushed, and an event of it recorded. */
+kymo_inline bool can_push(PyObject *self, const struct kymo_producer *p, const void *frame, PyObject *code)
+{
+	return p->frame && p->top != p->callers + KYMO_CALLERS && is_of(frame, code) && is_ready(self, p);
 }
 
 static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
 	/* The one call comes first, so that little has to be kept across it. */
-	const void *frame = kymo_frame_running(), *caller = kymo_frame_caller(frame);
+	const void *frame = kymo_frame_running(), *caller = kymo_frame_below(frame, kymo_producer->frame);
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(!caller || p->frame != caller || !is_of(frame, args[0]) || !known ||
-			  args[1] != known->entry_int || !is_ready(self, p)))
+	if (kymo_unlikely(!known || p->frame != caller || !can_push(self, p, frame, args[0]) ||
+			  args[1] != known->entry_int))
 		return start_elsewhere(self, args, false);
-	kymo_append_entry(p, args[0], known->start, kymo_frame_lasti(caller));
-	p->sites = known->sites;
-	p->frame = frame;
+	kymo_append_entry(p, known->start, kymo_frame_lasti(caller));
+	push(self, p, frame, args[0], known);
 	Py_RETURN_NONE;
 }
 
@@ -155,24 +186,21 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 		exception(self, p, args, kind, false);
 	else
 		place(p, args, kind, false);
-	set_code(p, args[0], known);
-	p->frame = kymo_frame_now();
+	push_slowly(self, p, args[0], known);
 	Py_RETURN_NONE;
 }
 
 static PyObject *resume(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
-	const void *frame = kymo_frame_running(), *caller = kymo_frame_caller(frame);
+	const void *frame = kymo_frame_running(), *caller = kymo_frame_below(frame, kymo_producer->frame);
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(!caller || p->frame != caller || !is_of(frame, args[0]) || !known || !is_ready(self, p)))
+	if (kymo_unlikely(!known || p->frame != caller || !can_push(self, p, frame, args[0])))
 		return reenter_elsewhere(self, args, KYMO_PY_RESUME, false);
 	kymo_append_lasti(p, kymo_frame_lasti(caller));
-	kymo_append_code(p, args[0], known->start, known->first_line);
-	kymo_append1(p, KYMO_PY_RESUME, units(args[1]));
-	set_code(p, args[0], known);
-	p->frame = frame;
+	kymo_append_reentry(p, known->start, units(args[1]));
+	push(self, p, frame, args[0], known);
 	Py_RETURN_NONE;
 }
 
@@ -192,17 +220,22 @@ static PyObject *throw_timed(PyObject *self, PyObject *const *args, size_t Py_UN
 	return reenter_elsewhere(self, args, KYMO_PY_THROW, true);
 }
 
-/* The frame on top is left for @caller. */
-kymo_inline void leave(struct kymo_producer *p, const void *caller)
+/* The frame on top is left for the nearest caller that is kept. */
+kymo_inline void pop(PyObject *self, struct kymo_producer *p)
 {
-	p->frame = caller;
-	p->code = NULL;
+	const struct kymo_caller *caller = --p->top;
+
+	p->frame = caller->frame;
+	p->code = caller->code;
+	p->sites = caller->sites;
+	doubt_frames(self, p);
 }
 
 static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
 						 bool is_timed)
 {
 	struct kymo_producer *p = settle(self, args[0], false);
+	const void *caller;
 
 	if (!p)
 		return kymo_skip_event(self, args[0]);
@@ -210,22 +243,24 @@ static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const
 		exception(self, p, args, kind, is_timed);
 	else
 		place(p, args, kind, is_timed);
-	leave(p, recorded_frame(python_of(self), kymo_frame_caller(kymo_frame_now())));
+	caller = recorded_frame(python_of(self), kymo_frame_caller(kymo_frame_now()));
+	if (p->top != p->callers && p->top[-1].frame == caller) {
+		pop(self, p);
+	} else {
+		kymo_forget_frames(p);
+		p->frame = caller;
+	}
 	Py_RETURN_NONE;
 }
 
 kymo_inline PyObject *exit_frame(PyObject *self, PyObject *const *args, enum kymo_kind kind)
 {
-	const void *frame = kymo_frame_running();
 	struct kymo_producer *p = kymo_producer;
 
-	/* The frame register may hold a frame that is not recorded, after a return to it. */
-	if (kymo_unlikely(p->frame != frame || !is_ready(self, p) || python_of(self)->is_filtered ||
-			  (p->code != args[0] &&
-			   (!is_of(frame, args[0]) || !kymo_code_find(python_of(self), args[0])))))
+	if (kymo_unlikely(p->code != args[0] || p->top == p->callers || !is_ready(self, p)))
 		return exit_elsewhere(self, args, kind, false);
 	kymo_append1(p, kind, units(args[1]));
-	leave(p, kymo_frame_caller(frame));
+	pop(self, p);
 	Py_RETURN_NONE;
 }
 
@@ -307,9 +342,7 @@ kymo_inline PyObject *append_site(PyObject *self, struct kymo_producer *p, PyObj
 	if (!has_one_side)
 		is_taken = units(args[2]) != unit + 1 + (site >> 15);
 	kymo_append_site(p, site, is_taken);
-	/* The same function may go on in another frame without an event. */
-	if (kymo_unlikely(python_of(self)->switches_stacks))
-		p->code = NULL;
+	doubt_frames(self, p);
 	Py_RETURN_NONE;
 }
 

@@ -42,6 +42,12 @@ static inline const void *kymo_frame_caller(const void *frame)
 	return _PyFrame_GetFirstComplete(((const _PyInterpreterFrame *)frame)->previous);
 }
 
+/* The same, quickly if it is @expected, which was complete when it was last seen. */
+static inline const void *kymo_frame_below(const void *frame, const void *expected)
+{
+	return ((const _PyInterpreterFrame *)frame)->previous == expected ? expected : kymo_frame_caller(frame);
+}
+
 /* Borrowed. */
 static inline PyCodeObject *kymo_frame_code(const void *frame)
 {

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 enum {
-	BLOCK_BYTES = 64 * 1024,
+	BLOCK_BYTES = 256 * 1024,
 	BLOCK_CELLS = BLOCK_BYTES / sizeof(struct kymo_producer),
 	MAX_BLOCKS = 4096,
 };

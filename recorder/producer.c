@@ -182,7 +182,7 @@ static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host
 	p->commit = &header->commit;
 	p->word = KYMO_COMMIT(header->sync_bytes, KYMO_BRANCHES_NONE);
 	p->chunk_limit = p->ring->slot_bytes - KYMO_SLOT_SLACK;
-	p->code = NULL;
+	kymo_forget_frames(p);
 	p->line = 0;
 	p->offset = 0;
 	p->lost = 0;
@@ -373,6 +373,7 @@ struct kymo_producer *kymo_append_stack(const struct kymo_host *host)
 	uint8_t *at;
 
 	host->call_stack(host, &sync);
+	kymo_forget_frames(p);
 	bytes = (uint32_t)kymo_sync_encode(&sync, block);
 	if ((uint32_t)p->word + 6 + bytes >= p->chunk_limit) {
 		/* The next chunk begins with it. */
@@ -398,6 +399,9 @@ void kymo_forget_code(const void *key)
 	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p)) {
 		if (p->code == key)
 			p->code = NULL;
+		for (struct kymo_caller *caller = p->callers; caller < p->top; caller++)
+			if (caller->code == key)
+				caller->code = NULL;
 	}
 	pthread_mutex_unlock(&kymo_process_lock);
 }

@@ -37,6 +37,16 @@ struct kymo_gil;
 struct kymo_process;
 struct kymo_ring;
 
+/* Flow: what the registers held when another frame was entered. */
+struct kymo_caller {
+	const void *frame;
+	const void *code;      /* NULL: not known */
+	const uint16_t *sites; /* of @code */
+};
+
+/* Callers that are kept; those further out are found again when they are returned to. */
+#define KYMO_CALLERS 128
+
 /*
  * One per thread, in private memory that a forked child finds zeroed
  * (MADV_WIPEONFORK): @limit is 0 there, so the child's first event takes the slow path.
@@ -57,25 +67,28 @@ struct kymo_producer {
 	uint32_t line;                /* line register */
 	uint32_t offset;              /* offset register, code units */
 	uint32_t interpreter;         /* that the next event belongs to */
+	const uint16_t *sites;        /* flow: of the code register's code, by unit; see format/flow.h */
+	const void *frame;            /* flow: the frame that is on top of the stack as recorded */
+	struct kymo_caller *top;      /* flow: of @callers, the first that is free */
 	uint64_t clock;               /* counter at the last TIME, or at open */
 	uint64_t switched;            /* ordinal of the last SWITCH, or switch_base */
 	struct kymo_process *process;
+	/* line 2: cold */
 	struct kymo_ring *ring;       /* NULL: none was to be had, or recording stopped */
 	uint64_t lost;                /* since the last chunk was sealed */
 	uint64_t chunks;              /* opened by this thread so far */
-	/* line 2: cold */
 	uint32_t lost_reasons;
 	uint32_t retry;               /* without a ring: events until the next try */
 	uint32_t name_tries;          /* left, to find the thread's name at TIME records */
 	uint32_t in_use;              /* 0: the cell is free */
 	struct kymo_gil *gil;         /* that it last recorded under */
 	uint64_t name_hash;           /* of the name in the last Thread definition */
-	const uint16_t *sites;        /* flow: of the code register's code, by unit; see format/flow.h */
-	const void *frame;            /* flow: the frame that is on top of the stack as recorded */
 	uint32_t chunk_limit;         /* payload bytes at which the chunk is full */
-	uint8_t reserved[12];
+	uint8_t reserved[4];
+	struct kymo_caller callers[KYMO_CALLERS]; /* flow: of the frames below @frame, the nearest last */
 };
-static_assert(sizeof(struct kymo_producer) == 192, "three cache lines");
+static_assert(offsetof(struct kymo_producer, callers) == 192, "three cache lines and the callers");
+static_assert(sizeof(struct kymo_producer) % 64 == 0, "each begins a cache line");
 
 /* This thread's producer; never NULL: before its first event, one whose limit is 0. */
 extern _Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("initial-exec")));
@@ -198,6 +211,13 @@ static inline void kymo_set_code(struct kymo_producer *p, const void *key, uint3
 	memcpy((uint8_t *)p + offsetof(struct kymo_producer, line), &line_and_offset, 8);
 }
 
+/* The code register and those of callers, which the host has told anew. */
+static inline void kymo_forget_frames(struct kymo_producer *p)
+{
+	p->code = NULL;
+	p->top = p->callers;
+}
+
 /* A PY_START record, made once for each code object; a CODE record differs in the tag alone. */
 struct kymo_start {
 	uint64_t record;
@@ -230,12 +250,11 @@ static inline void kymo_append_lasti(struct kymo_producer *p, uint32_t lasti)
 }
 
 /*
- * An entry: where the frame below is, and PY_START.  Flow only: the registers of lines and offsets, which nothing is
- * told by there, stay as they are.
+ * A PY_START and, before it, where the frame below is.  Flow only: no register is set, those of frames are the caller's
+ * to set.
  */
-static inline void kymo_append_entry(struct kymo_producer *p, const void *key, struct kymo_start start, uint32_t lasti)
+static inline void kymo_append_entry(struct kymo_producer *p, struct kymo_start start, uint32_t lasti)
 {
-	p->code = key;
 	p->ordinal++;
 	if (kymo_likely(lasti <= 0xff)) {
 		kymo_put(p, start.record << 16 | lasti << 8 | KYMO_TAG(KYMO_LASTI, 0), start.bytes + 2);
@@ -254,6 +273,16 @@ static inline void kymo_append_code(struct kymo_producer *p, const void *key, st
 	kymo_set_code(p, key, first_line);
 	memcpy(p->payload + (uint32_t)p->word, &record, 8);
 	p->word += start.bytes;
+}
+
+/* A PY_RESUME at @offset and the CODE before it.  Flow only, as kymo_append_entry(). */
+static inline void kymo_append_reentry(struct kymo_producer *p, struct kymo_start start, uint32_t offset)
+{
+	uint64_t record = start.record - KYMO_TAG(KYMO_PY_START, 0) + KYMO_TAG(KYMO_CODE, 0);
+
+	memcpy(p->payload + (uint32_t)p->word, &record, 8);
+	p->word += start.bytes;
+	kymo_append1(p, KYMO_PY_RESUME, offset);
 }
 
 static inline void kymo_append_line(struct kymo_producer *p, uint32_t line)
