@@ -93,7 +93,7 @@ enum kymo_decode kymo_record_decode(const uint8_t *payload, size_t bytes, struct
 	return decode_fields(payload, bytes, record);
 }
 
-enum kymo_decode kymo_flow_record_decode(const uint8_t *payload, size_t bytes, struct kymo_record *record)
+enum kymo_decode kymo_flow_record_decode_any(const uint8_t *payload, size_t bytes, struct kymo_record *record)
 {
 	*record = (struct kymo_record){0};
 	if (bytes == 0)

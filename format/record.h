@@ -141,8 +141,33 @@ enum kymo_decode {
  */
 enum kymo_decode kymo_record_decode(const uint8_t *payload, size_t bytes, struct kymo_record *record);
 
-/* The same for recordings from which lines are rebuilt. */
-enum kymo_decode kymo_flow_record_decode(const uint8_t *payload, size_t bytes, struct kymo_record *record);
+/* Any record of a recording from which lines are rebuilt. */
+enum kymo_decode kymo_flow_record_decode_any(const uint8_t *payload, size_t bytes, struct kymo_record *record);
+
+/* The same; most records are decoded in place. */
+static inline enum kymo_decode kymo_flow_record_decode(const uint8_t *payload, size_t bytes,
+							struct kymo_record *record)
+{
+	unsigned tag, kind, width;
+
+	if (bytes < 4)
+		return kymo_flow_record_decode_any(payload, bytes, record);
+	tag = payload[0];
+	kind = tag >> 2;
+	width = tag & 3;
+	if (tag >= KYMO_TAG_SITE) {
+		*record = (struct kymo_record){.kind = KYMO_SITE, .a = tag - KYMO_TAG_SITE + KYMO_SITE_BIAS, .bytes = 1};
+		return KYMO_DECODE_OK;
+	}
+	if (kind == KYMO_KIND_SPECIAL || kind >= KYMO_KINDS || kymo_kind_has_two_fields((enum kymo_kind)kind) || width > 1)
+		return kymo_flow_record_decode_any(payload, bytes, record);
+	*record = (struct kymo_record){
+		.kind = (enum kymo_kind)kind,
+		.a = width ? payload[1] | (uint64_t)payload[2] << 8 : payload[1],
+		.bytes = 2 + width,
+	};
+	return KYMO_DECODE_OK;
+}
 
 /*
  * The sync block: the call stack before the chunk's first event, as LEB128 numbers.

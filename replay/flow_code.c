@@ -38,11 +38,17 @@ struct kymo_flow_code {
 	uint32_t walk_count, walk_capacity;
 	struct kymo_step *steps;
 	uint32_t step_count, step_capacity;
+	struct kymo_moves moves;
 };
 
 const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code)
 {
 	return &code->flow;
+}
+
+struct kymo_moves *kymo_flow_moves(struct kymo_flow_code *code)
+{
+	return &code->moves;
 }
 
 uint32_t kymo_flow_instruction(const struct kymo_flow_code *code, uint32_t unit)
@@ -124,6 +130,7 @@ static void hide_loop_ends(struct kymo_flow_code *code)
 
 static bool prepare(struct kymo_flow_code *code, const struct kymo_content *content)
 {
+	const struct kymo_place before = {KYMO_NO_UNIT, KYMO_NO_UNIT, KYMO_NO_UNIT};
 	const struct kymo_flow *flow = &code->flow;
 	size_t units = flow->units;
 
@@ -151,7 +158,7 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 	}
 	find_beginnings(code);
 	hide_loop_ends(code);
-	return true;
+	return kymo_moves_state(&code->moves, &before) == KYMO_STATE_BEFORE;
 }
 
 struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds)
@@ -180,6 +187,7 @@ void kymo_flow_code_free(struct kymo_flow_code *code)
 	if (!code)
 		return;
 	kymo_flow_release(&code->flow);
+	kymo_moves_release(&code->moves);
 	free(code->lines);
 	free(code->begins);
 	free(code->is_hidden);

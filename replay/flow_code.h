@@ -11,20 +11,7 @@
 #include "format/flow.h"
 #include "format/record.h"
 #include "replay/definitions.h"
-
-/* An event on a walk. */
-struct kymo_step {
-	uint32_t unit : 24; /* where; of a branch that is told one instruction later, the branch's own */
-	uint32_t kind : 8;  /* LINE, INSTRUCTION, JUMP, BRANCH, BRANCH_LEFT or BRANCH_RIGHT */
-	uint32_t value;	    /* line, or unit of the destination */
-};
-
-/* Where a frame is. */
-struct kymo_place {
-	uint32_t cur;  /* the instruction that it is in; KYMO_NO_UNIT: about to enter @next */
-	uint32_t next; /* where it goes from there, if that is known: a branch, a handler; or KYMO_NO_UNIT */
-	uint32_t prev; /* the unit that the interpreter compares lines with; may be a cache */
-};
+#include "replay/moves.h"
 
 /* What follows when a walk has come to its end: told only when the next instruction is reached. */
 enum kymo_walk_end {
@@ -42,6 +29,8 @@ struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t
 void kymo_flow_code_free(struct kymo_flow_code *code);
 
 const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code);
+/* What is kept of how its frames go on; owned by @code. */
+struct kymo_moves *kymo_flow_moves(struct kymo_flow_code *code);
 /* The instruction that @unit is part of; the last one for a unit beyond them. */
 uint32_t kymo_flow_instruction(const struct kymo_flow_code *code, uint32_t unit);
 /* The instruction with @site, or KYMO_NO_UNIT. */

@@ -11,6 +11,8 @@ struct frame {
 	uint64_t code_id;
 	const struct kymo_code *code;	  /* NULL: not defined */
 	struct kymo_flow_code *flow;	  /* NULL: its lines are not rebuilt */
+	struct kymo_moves *moves;	  /* of @flow */
+	uint32_t state;			  /* where it is; KYMO_NO_STATE: @place says it */
 	struct kymo_place place;
 	uint32_t raised;  /* unit of an exception that may leave the frame; KYMO_NO_UNIT: there is none */
 	bool is_fresh;	  /* where it is was told by a stack: the next event says it better */
@@ -25,6 +27,7 @@ struct recent_code {
 	uint64_t id; /* 0: none */
 	const struct kymo_code *code;
 	struct kymo_flow_code *flow;
+	struct kymo_moves *moves;
 };
 
 struct kymo_rebuild {
@@ -71,9 +74,33 @@ static bool is_before(const struct kymo_rebuild *rebuild, uint32_t version)
 	return rebuild->version < version;
 }
 
-static struct frame *top(struct kymo_rebuild *rebuild)
+static struct frame *peek(struct kymo_rebuild *rebuild)
 {
 	return rebuild->count ? &rebuild->frames[rebuild->count - 1] : NULL;
+}
+
+static const struct kymo_place *place_of(const struct frame *frame)
+{
+	return frame->state == KYMO_NO_STATE ? &frame->place : &frame->moves->states[frame->state].place;
+}
+
+/* The frame on top, told by its place. */
+static struct frame *top(struct kymo_rebuild *rebuild)
+{
+	struct frame *frame = peek(rebuild);
+
+	if (frame && frame->state != KYMO_NO_STATE) {
+		frame->place = *place_of(frame);
+		frame->state = KYMO_NO_STATE;
+	}
+	return frame;
+}
+
+/* Tell by a state where @frame is, if there is nothing else to know. */
+static void set_state(struct frame *frame)
+{
+	if (frame->flow && frame->raised == KYMO_NO_UNIT && !frame->is_fresh && !frame->is_idle)
+		frame->state = kymo_moves_state(frame->moves, &frame->place);
 }
 
 static const struct kymo_instruction *instruction(const struct frame *frame, uint32_t unit)
@@ -98,6 +125,8 @@ static const struct recent_code *find_code(struct kymo_rebuild *rebuild, uint64_
 		recent->flow = kymo_flow_code_get(recent->code->content, rebuild->version, rebuild->kinds);
 	if (recent->flow && (recent->code->has_lines || !kymo_flow_of(recent->flow)->is_exact))
 		recent->flow = NULL;
+	if (recent->flow)
+		recent->moves = kymo_flow_moves(recent->flow);
 	return recent;
 }
 
@@ -106,14 +135,17 @@ static struct frame *push(struct kymo_rebuild *rebuild, uint64_t code_id)
 	const struct recent_code *known = find_code(rebuild, code_id);
 	struct frame *frame;
 
-	if (rebuild->count == MAX_FRAMES ||
+	if (rebuild->count == rebuild->capacity && rebuild->count < MAX_FRAMES &&
 	    kymo_grow(&rebuild->frames, &rebuild->capacity, rebuild->count + 1, sizeof(*rebuild->frames)))
+		return NULL;
+	if (rebuild->count == MAX_FRAMES)
 		return NULL;
 	frame = &rebuild->frames[rebuild->count++];
 	*frame = (struct frame){
 		.code_id = code_id,
 		.code = known->code,
 		.flow = known->flow,
+		.moves = known->moves,
 		.place = {KYMO_NO_UNIT, KYMO_NO_UNIT, KYMO_NO_UNIT},
 		.raised = KYMO_NO_UNIT,
 	};
@@ -224,23 +256,85 @@ static void set_event(struct kymo_rebuild *rebuild, struct frame *frame, unsigne
 	}
 }
 
+/* Keep what @record's field has made of a frame that was in @from, and the output says. */
+static void keep_move(struct kymo_rebuild *rebuild, struct kymo_moves *moves, uint32_t from, uint32_t token, uint32_t to)
+{
+	const struct kymo_rebuilt *out = rebuild->out;
+
+	if (from == KYMO_NO_STATE || out->is_unknown || out->offset >= KYMO_NO_UNIT || out->dest >= KYMO_NO_UNIT)
+		return;
+	kymo_moves_add(moves, from, (struct kymo_move){
+		.token = token,
+		.to = to,
+		.count = out->step_count,
+		.kind = out->kind,
+		.offset = (uint32_t)out->offset,
+		.dest = (uint32_t)out->dest,
+	}, out->steps);
+}
+
+static void put_steps(struct kymo_rebuild *rebuild, const struct frame *frame, const struct kymo_move *move)
+{
+	rebuild->out->steps_code = frame->code;
+	rebuild->out->steps_code_id = frame->code_id;
+	rebuild->out->steps = frame->moves->steps + move->first;
+	rebuild->out->step_count = move->count;
+}
+
+/* As walk_caller(), if that was done before. */
+static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
+{
+	struct frame *frame = peek(rebuild);
+	uint32_t token = kymo_move_token(KYMO_LASTI, raw);
+	uint32_t from = frame ? frame->state : KYMO_NO_STATE;
+	const struct kymo_move *move = from ? kymo_moves_find(frame->moves, from, token) : NULL;
+
+	if (move) {
+		put_steps(rebuild, frame, move);
+		frame->state = move->to;
+		return;
+	}
+	walk_caller(rebuild, raw);
+	if (!frame)
+		return;
+	set_state(frame);
+	if (frame->state != KYMO_NO_STATE)
+		keep_move(rebuild, frame->moves, from, token, frame->state);
+}
+
+/* Where a frame begins, or goes on, by the record of its entry. */
+static void put_entry(struct kymo_rebuild *rebuild, struct frame *frame, unsigned kind, uint64_t offset)
+{
+	uint32_t token = kymo_move_token(kind, offset);
+	const struct kymo_move *move = kymo_moves_find(frame->moves, KYMO_STATE_BEFORE, token);
+
+	if (move) {
+		frame->state = move->to;
+		return;
+	}
+	put(frame, offset);
+	/* 3.13 on names the RESUME behind the YIELD_VALUE that the exception is raised at. */
+	if (kind == KYMO_PY_THROW && !is_before(rebuild, KYMO_CPYTHON_3_13) && offset)
+		frame->place.cur = locate(frame, offset - 1);
+	set_state(frame);
+	if (frame->state != KYMO_NO_STATE)
+		kymo_moves_add(frame->moves, KYMO_STATE_BEFORE, (struct kymo_move){.token = token, .to = frame->state},
+			       NULL);
+}
+
 static void enter(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
 	uint64_t id = record->kind == KYMO_PY_START ? record->a : rebuild->code_id;
 	struct frame *frame;
 	uint64_t offset = record->a;
 
-	walk_caller(rebuild, rebuild->lasti);
+	move_caller(rebuild, rebuild->lasti);
 	frame = push(rebuild, id);
 	if (record->kind == KYMO_PY_START)
 		offset = frame && frame->code ? frame->code->entry_offset : 0;
 	set_event(rebuild, frame, record->kind, offset);
-	if (!frame || !frame->flow)
-		return;
-	put(frame, offset);
-	/* 3.13 on names the RESUME behind the YIELD_VALUE that the exception is raised at. */
-	if (record->kind == KYMO_PY_THROW && !is_before(rebuild, KYMO_CPYTHON_3_13) && offset)
-		frame->place.cur = locate(frame, offset - 1);
+	if (frame && frame->flow)
+		put_entry(rebuild, frame, record->kind, offset);
 }
 
 /* Events that name their instruction. */
@@ -256,18 +350,20 @@ static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record
 /* 3.12: a generator's end takes the frame that sent to it, or had it in a loop, behind its SEND or to its END_FOR. */
 static void return_to_sender(struct kymo_rebuild *rebuild)
 {
-	struct frame *frame = top(rebuild);
+	struct frame *frame = is_before(rebuild, KYMO_CPYTHON_3_13) ? peek(rebuild) : NULL;
 	const struct kymo_instruction *at;
+	const struct kymo_place *place;
 
-	if (!is_before(rebuild, KYMO_CPYTHON_3_13) || !frame || !frame->flow || frame->place.cur == KYMO_NO_UNIT)
+	if (!frame || !frame->flow)
 		return;
-	at = instruction(frame, frame->place.cur);
-	if (frame->place.prev == frame->place.cur)
+	place = place_of(frame);
+	if (place->cur == KYMO_NO_UNIT || place->prev == place->cur)
 		return;
-	if (at->op == KYMO_OP_SEND)
-		frame->place.prev = at->target - 1;
-	else if (at->op == KYMO_OP_FOR_ITER)
-		frame->place.prev = at->target;
+	at = instruction(frame, place->cur);
+	if (at->op != KYMO_OP_SEND && at->op != KYMO_OP_FOR_ITER)
+		return;
+	top(rebuild)->place.prev = at->op == KYMO_OP_SEND ? at->target - 1 : at->target;
+	set_state(frame);
 }
 
 static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record)
@@ -517,19 +613,70 @@ static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record 
 	return true;
 }
 
+/* Events that name their place in the frame on top, and that moves are kept for. */
+static bool has_moves(unsigned kind)
+{
+	return kind == KYMO_SITE || kind == KYMO_PY_RETURN || kind == KYMO_PY_YIELD;
+}
+
+/* True if it was met before in the same place, and is done. */
+static bool move(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	struct frame *frame = peek(rebuild);
+	const struct kymo_move *move;
+
+	if (!frame || frame->state == KYMO_NO_STATE || !has_moves(record->kind))
+		return false;
+	move = kymo_moves_find(frame->moves, frame->state, kymo_move_token(record->kind, record->a));
+	if (!move)
+		return false;
+	put_steps(rebuild, frame, move);
+	set_event(rebuild, frame, move->kind, move->offset);
+	rebuild->out->dest = move->dest;
+	frame->state = move->to;
+	if (record->kind != KYMO_SITE)
+		pop(rebuild);
+	if (record->kind == KYMO_PY_RETURN)
+		return_to_sender(rebuild);
+	return true;
+}
+
+static void move_slowly(struct kymo_rebuild *rebuild, const struct kymo_record *record)
+{
+	uint32_t token = kymo_move_token(record->kind, record->a);
+	struct frame *frame = peek(rebuild);
+	uint32_t from = frame ? frame->state : KYMO_NO_STATE;
+
+	if (record->kind == KYMO_SITE)
+		take_site(rebuild, record);
+	else
+		leave(rebuild, record);
+	if (!frame || !frame->flow)
+		return;
+	if (record->kind == KYMO_SITE)
+		set_state(frame);
+	if (record->kind != KYMO_SITE || frame->state != KYMO_NO_STATE)
+		keep_move(rebuild, frame->moves, from, token, frame->state);
+}
+
 bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes,
 		       struct kymo_rebuilt *out)
 {
 	*out = (struct kymo_rebuilt){0};
+	if (record->kind == KYMO_LASTI) {
+		rebuild->lasti = record->a < KYMO_NO_UNIT ? (uint32_t)record->a : KYMO_NO_UNIT;
+		return false;
+	}
 	rebuild->out = out;
+	if (move(rebuild, record)) {
+		rebuild->lasti = KYMO_NO_UNIT;
+		return true;
+	}
 	switch (record->kind) {
 	case KYMO_KIND_SPECIAL:
 		return take_special(rebuild, record, bytes);
 	case KYMO_CODE:
 		rebuild->code_id = record->a;
-		return false;
-	case KYMO_LASTI:
-		rebuild->lasti = record->a < KYMO_NO_UNIT ? (uint32_t)record->a : KYMO_NO_UNIT;
 		return false;
 	case KYMO_TIME:
 	case KYMO_SWITCH:
@@ -540,17 +687,17 @@ bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *r
 	case KYMO_PY_THROW:
 		enter(rebuild, record);
 		break;
+	case KYMO_SITE:
 	case KYMO_PY_RETURN:
 	case KYMO_PY_YIELD:
+		move_slowly(rebuild, record);
+		break;
 	case KYMO_PY_UNWIND:
 		leave(rebuild, record);
 		break;
 	case KYMO_RAISE:
 	case KYMO_RERAISE:
 		raise_at(rebuild, record);
-		break;
-	case KYMO_SITE:
-		take_site(rebuild, record);
 		break;
 	case KYMO_EXCEPTION_HANDLED:
 		handle(rebuild, record);
