@@ -30,7 +30,7 @@ static const char help[] =
 	"Run a Python script, module or code, or any command, and record every Python that it\n"
 	"starts into one trace. Exit status and output are those of the command.\n"
 	"\n"
-	"  --events=LIST         calls, flow, full, coverage, or names of events (default: calls)\n"
+	"  --events=LIST         flow, calls, full, coverage, or names of events (default: flow)\n"
 	"  --c-calls             also CALL, C_RETURN and C_RAISE\n"
 	"  --policy=POLICY       when the reader cannot keep up: block (default), drop;\n"
 	"                        overwrite: keep only the newest events of each thread\n"

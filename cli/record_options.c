@@ -309,7 +309,7 @@ static int complete(struct reading *reading, struct kymo_error *error)
 		return kymo_fail(error, result, "out of memory");
 	result = read_file(reading, error);
 	if (!result && !given[KYMO_RECORD_EVENTS].count &&
-	    kymo_words_add(&given[KYMO_RECORD_EVENTS], "calls"))
+	    kymo_words_add(&given[KYMO_RECORD_EVENTS], "flow"))
 		result = kymo_fail(error, -ENOMEM, "out of memory");
 	for (int option = 0; option < KYMO_RECORD_OPTIONS && !result; option++)
 		if (given[option].count)

@@ -60,7 +60,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args)
 {
 	Kymo__Config config = KYMO__CONFIG__INIT;
 	struct kymo_arena arena = {0};
-	char profile[] = "calls";
+	char profile[] = "flow";
 	char dir[KYMO_DIR_BYTES];
 	const char *program;
 	PyObject *options;

@@ -81,7 +81,7 @@ def begin(**options):
 def start(output=None, **options):
     """Start to record this process, all its threads, into the file `output`.
 
-    Options are those of `kymo record`, with underscores: events="calls" (a profile, or names of
+    Options are those of `kymo record`, with underscores: events="flow" (a profile, or names of
     events with commas between them), c_calls=False, policy="block", clock="sampled", ring_size,
     max_size, source, include, omit, no_stdlib, no_subprocesses, session_dir, force.  What is not
     named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.

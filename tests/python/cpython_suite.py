@@ -173,7 +173,7 @@ class Suite:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--events", default="full", choices=["full", "calls"])
+    parser.add_argument("--events", default="full", choices=["full", "calls", "flow"])
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where logs go, and stay")
     parser.add_argument("modules", nargs="*", default=MODULES)
     options = parser.parse_args()

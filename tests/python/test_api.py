@@ -33,7 +33,7 @@ def of_function(events, tmp_path):
     return read
 
 
-CALL_AND_RETURN = [("PY_START", 3), ("PY_RETURN", 4)]
+CALL_AND_RETURN = [("PY_START", 3), ("LINE", 4), ("PY_RETURN", 4)]
 
 
 def test_with_record_covers_the_block(run, of_function):
@@ -104,7 +104,7 @@ def after():
     return 1
 after()
 """ % str(build / "python"))
-    assert of_function(trace, "after") == [("PY_START", 6), ("PY_RETURN", 7)]
+    assert of_function(trace, "after") == [("PY_START", 6), ("LINE", 7), ("PY_RETURN", 7)]
 
 
 def test_trace_decorates_functions_and_coroutines(run, of_function):
@@ -120,8 +120,9 @@ def test_trace_decorates_functions_and_coroutines(run, of_function):
         assert plain(1, y=2) == 3 and plain.__name__ == "plain"
         assert asyncio.run(waits()) == 7
         """)
-    assert [event for event, _ in of_function("a.kymo", "plain")] == ["PY_START", "PY_RETURN"]
-    assert [event for event, _ in of_function("b.kymo", "waits")] == ["PY_START", "PY_YIELD", "PY_RESUME", "PY_RETURN"]
+    assert [event for event, _ in of_function("a.kymo", "plain")] == ["PY_START", "LINE", "PY_RETURN"]
+    assert [event for event, _ in of_function("b.kymo", "waits") if event != "LINE"] == [
+        "PY_START", "PY_YIELD", "PY_RESUME", "PY_RETURN"]
 
 
 def test_marks_name_their_text_and_place(run, events, tmp_path):
@@ -217,11 +218,11 @@ def test_excluded_code_is_not_recorded_and_its_callers_are(run, of_function, tmp
             skipped(inside)
         """)
     assert of_function("a.kymo", "skipped") == []
-    assert len(of_function("a.kymo", "inside")) == 2
+    assert len(of_function("a.kymo", "inside")) == 3
     for trace in "b.kymo", "c.kymo":
-        assert len(of_function(trace, "skipped")) == 2
+        assert len(of_function(trace, "skipped")) == 3
         assert of_function(trace, "inside") == []
-    assert len(of_function("d.kymo", "skipped")) == len(of_function("d.kymo", "inside")) == 2
+    assert len(of_function("d.kymo", "skipped")) == len(of_function("d.kymo", "inside")) == 3
 
 
 def test_no_stdlib(run, events, tmp_path):

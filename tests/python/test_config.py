@@ -43,7 +43,7 @@ def functions(events):
 
 
 def test_the_command_line_goes_before_the_environment_before_the_file(project, configuration):
-    assert configuration()["events"] == "calls"
+    assert configuration()["events"] == "flow"
     project('events = "RAISE"', 'policy = "drop"', 'clock = "none"')
     assert [configuration()[key] for key in ("events", "policy", "clock")] == ["RAISE", "drop", "none"]
     env = {"KYMO_EVENTS": "LINE", "KYMO_POLICY": "overwrite"}
@@ -55,7 +55,7 @@ def test_the_nearest_file_counts_and_only_with_the_text(project, configuration):
     project('events = "RAISE"')
     assert configuration(cwd="below")["events"] == "RAISE"
     (project.folder / "below" / "pyproject.toml").write_text("this is [no TOML at all")
-    assert configuration(cwd="below")["events"] == "calls"
+    assert configuration(cwd="below")["events"] == "flow"
 
 
 @pytest.mark.parametrize("lines, says", [

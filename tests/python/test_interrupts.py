@@ -159,7 +159,8 @@ sys.exit(7)
     out, _ = recording.communicate("1000\n", timeout=60)
     assert (recording.returncode, out) == (7, "")
     seen = events(tmp_path / "trace.kymo")
-    assert [e["event"] for e in seen if e["function"] == "handler"] == ["PY_START", "PY_RETURN"]
+    assert [e["event"] for e in seen if e["function"] == "handler"] == [
+        "PY_START", "LINE", "LINE", "PY_RETURN"]
 
 
 class Terminal:

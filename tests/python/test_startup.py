@@ -170,7 +170,7 @@ def test_subinterpreters_are_recorded(record, events, has_own_gil):
     modern = "isolated" if has_own_gil else "legacy"
     trace = record(SUBINTERPRETER % (modern, has_own_gil))
     inner = [event["event"] for event in events(trace) if event.get("function") == "inner"]
-    assert inner == ["PY_START", "PY_RETURN"] * 15
+    assert inner == ["PY_START", "LINE", "PY_RETURN"] * 15
 
 
 def test_subinterpreters_in_threads(record, events):

@@ -38,7 +38,7 @@ assert len([name for name in os.listdir(folder) if name.startswith("ring-")]) <=
     assert all(thread["lost"] == 0 for thread in seen)
     streams = threads_of(events(trace, "--function", "work"))
     assert len(streams) == 3000
-    assert all([event["event"] for event in stream] == ["PY_START", "PY_RETURN"] for stream in streams.values())
+    assert all([event["event"] for event in stream] == ["PY_START", "LINE", "PY_RETURN"] for stream in streams.values())
 
 
 def test_hundreds_of_threads_at_once(record, events, threads):

@@ -56,7 +56,8 @@ after()
 def killed_reader(tmp_path):
     """Record WAITS and kill its reader; a function that lets the program go on and returns what was said."""
     (tmp_path / "waits.py").write_text(WAITS)
-    command = [KYMO, "record", "-o", tmp_path / "t.kymo", "--policy=drop", tmp_path / "waits.py"]
+    command = [KYMO, "record", "-o", tmp_path / "t.kymo", "--policy=drop", "--events=calls",
+               tmp_path / "waits.py"]
     recording = subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, text=True)
 
