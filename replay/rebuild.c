@@ -277,7 +277,7 @@ static void put_steps(struct kymo_rebuild *rebuild, const struct frame *frame, c
 {
 	rebuild->out->steps_code = frame->code;
 	rebuild->out->steps_code_id = frame->code_id;
-	rebuild->out->steps = frame->moves->steps + move->first;
+	rebuild->out->steps = move->count ? frame->moves->steps + move->first : NULL;
 	rebuild->out->step_count = move->count;
 }
 
