@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pyext/frame_jumps.h"
 #include "pyext/recording.h"
 
 #include <dlfcn.h>
@@ -157,6 +158,8 @@ static bool listen(struct kymo_python *python, bool is_first)
 	const Kymo__Config *config = kymo_session_config(session);
 
 	python->switches_stacks = has_greenlets();
+	if (config->flow)
+		kymo_watch_frame_jumps();
 	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
 	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
 	kymo_monitor_detach(python);

@@ -569,7 +569,8 @@ static bool take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 	uint64_t depth = rebuild->hidden + rebuild->count;
 	bool is_unknown = false, is_new = common >= depth;
 
-	if (rebuild->hidden > common || sync->depth - sync->listed > common) {
+	/* The same functions on other stacks, or a frame that was moved: that it is told at all says so. */
+	if (rebuild->hidden > common || sync->depth - sync->listed > common || (is_new && common == sync->depth)) {
 		replace_stack(rebuild, sync);
 		return true;
 	}

@@ -394,6 +394,50 @@ def test_greenlets_are_never_guessed(observe, record, events, tmp_path):
             assert shape(event) in reference, event
 
 
+JUMPS = """
+import sys
+
+def moved(n):
+    total = 0
+    total += 1
+    total += 10
+    total += 100
+    return total
+
+def trace(frame, event, arg):
+    if event == "line" and frame.f_code is moved.__code__ and frame.f_lineno == 6 and frame.f_locals["n"] % 2:
+        frame.f_lineno = 8
+    return trace
+
+def run():
+    for n in range(6):
+        moved(n)
+
+sys.settrace(trace)
+run()
+sys.settrace(None)
+run()
+"""
+
+
+@pytest.mark.parametrize("program", ["jumps", "traced"])
+def test_moved_frames_are_never_guessed(program, observe, record, events, tmp_path):
+    """A debugger sets f_lineno: up to the next event it is unknown what ran, and nowhere else."""
+    text = JUMPS if program == "jumps" else (ROOT / "tests/python/programs/oracle/traced.py").read_text()
+    reference = [tuple(event) for event in observe(text)]
+    read = events(record([tmp_path / "program.py"], "--events=flow", "--include=program.py"))
+    at, is_unknown, unknown = 0, False, 0
+    for event in read:
+        if event["event"] == "UNKNOWN":
+            is_unknown = True
+            unknown += 1
+        elif event["event"] in EVENTS:
+            at = reference.index(shape(event), at) if is_unknown else at
+            assert shape(event) == reference[at], at
+            at, is_unknown = at + 1, False
+    assert unknown and at == len(reference)
+
+
 def test_threads_are_rebuilt_side_by_side(observe, record, events, tmp_path):
     """Their cursors walk through the same code by turns, and each finds walks that are new."""
     text = BUSY + textwrap.dedent("""

@@ -71,9 +71,9 @@ def compare(observe, record, events):
 
 @pytest.mark.parametrize("option", SETS)
 @pytest.mark.parametrize("program", ORACLE)
-def test_programs(program, option, compare, request):
+def test_programs(program, option, compare):
     if (program, option) == ("traced", "flow"):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="a frame's f_lineno that is set cannot be seen"))
+        pytest.skip("it moves frames: see test_flow.py")
     compare(f"oracle/{program}.py", option, SETS[option])
 
 
