@@ -22,7 +22,7 @@
 
 /* Chunks may come faster than they can be packed well. */
 enum kymo_hurry {
-	KYMO_HURRY_NONE,
+	KYMO_HURRY_NONE, /* pack them well, as far as that leaves the processor to the program */
 	KYMO_HURRY_SOME, /* pack them faster: a tenth larger */
 	KYMO_HURRY_MOST, /* store them as they are */
 };
@@ -39,8 +39,12 @@ struct kymo_trace_writer {
 	uint64_t required_features;
 	bool is_full;
 	enum kymo_hurry hurry;
+	/* processor time that may be spent on packing well, ns: below 0 for a while after a long piece */
+	int64_t credit_ns;
+	uint64_t credited_ns; /* monotonic: when it was added to last */
 	char full_reason[128];
 	uint8_t *packed; /* room for one compressed frame */
+	void *packer;	 /* LZ4 HC's tables */
 	/* definitions of the run itself, not yet written: see run_definitions.h */
 	uint64_t run_position;
 	uint32_t run_used;
