@@ -353,7 +353,7 @@ kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 	const struct kymo_code *known = kymo_code_find(python_of(self), code);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(p->frame != frame || !is_of(frame, code) || !known || !is_ready(self, p) ||
+	if (kymo_unlikely(!frame || p->frame != frame || !is_of(frame, code) || !known || !is_ready(self, p) ||
 			  known->has_lines))
 		return settle(self, code, false);
 	set_code(p, code, known);

@@ -19,7 +19,8 @@
 #include "internal/pycore_interpframe.h"
 #endif
 
-/* The frame that runs: in an event of its own, which frames that are still being made have none of but exceptions. */
+/* The frame that runs: in an event of its own, which frames that are still being made have none of but exceptions.
+ * NULL: a thread has none as long as it runs compiled code alone. */
 static inline const void *kymo_frame_running(void)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -36,16 +37,16 @@ static inline const void *kymo_frame_now(void)
 	return _PyFrame_GetFirstComplete((_PyInterpreterFrame *)(uintptr_t)kymo_frame_running());
 }
 
-/* The frame that @frame returns to; NULL: none. */
+/* The frame that @frame, if it is one, returns to; NULL: none. */
 static inline const void *kymo_frame_caller(const void *frame)
 {
-	return _PyFrame_GetFirstComplete(((const _PyInterpreterFrame *)frame)->previous);
+	return !frame ? NULL : _PyFrame_GetFirstComplete(((const _PyInterpreterFrame *)frame)->previous);
 }
 
 /* The same, quickly if it is @expected, which was complete when it was last seen. */
 static inline const void *kymo_frame_below(const void *frame, const void *expected)
 {
-	return ((const _PyInterpreterFrame *)frame)->previous == expected ? expected : kymo_frame_caller(frame);
+	return frame && ((const _PyInterpreterFrame *)frame)->previous == expected ? expected : kymo_frame_caller(frame);
 }
 
 /* Borrowed. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads, interpreters and signals: everything happens where, and in the order in which, it happened."""
 import json
+import sys
 from collections import Counter
 
 import pytest
@@ -136,6 +137,24 @@ with open({str(tmp_path / "turns")!r}, "w") as file:
     ran = list(map(int, (tmp_path / "turns").read_text().split()))
     assert sum(a != b for a, b in zip(ran, ran[1:])) > 200
     assert recorded == ran
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="compiled code has no events before 3.13")
+@pytest.mark.parametrize("profile", ["full", "calls", "flow"])
+def test_compiled_code_with_events_in_a_thread_without_a_frame(profile, record, events):
+    """What Cython makes may be what a thread begins with: nothing of Python's runs there."""
+    read = events(record("""
+import _thread, ctypes, functools
+def function(): return 1
+functions = ctypes.pythonapi._PyMonitoring_FirePyStartEvent, ctypes.pythonapi._PyMonitoring_FireJumpEvent
+functions[0].argtypes = ctypes.c_char_p, ctypes.py_object, ctypes.c_int
+functions[1].argtypes = *functions[0].argtypes, ctypes.py_object
+for fire, more in zip(functions, ((), (8,))):
+    fire(b"\\xff\\0", function.__code__, 0, *more)
+    _thread.start_joinable_thread(functools.partial(fire, b"\\xff\\0", function.__code__, 0, *more)).join()
+function()
+""", f"--events={profile}", "--include=program-1.py"))
+    assert [event["event"] for event in read if event["function"] == "function"][-1] == "PY_RETURN"
 
 
 def test_signals_at_any_time(record, events, tmp_path):
