@@ -17,6 +17,7 @@ output, names, patterns, program, *arguments = sys.argv[1:]
 names, patterns = names.split(","), patterns.split(",")
 monitoring = sys.monitoring
 threads = {}
+kept = {}  # each event by itself: one that comes again takes no memory
 wanted = {}
 lines = {}
 
@@ -32,7 +33,8 @@ def is_wanted(code):
 def line_at(code, offset):
     if code not in lines:
         lines[code] = [position[0] for position in code.co_positions()]
-    return lines[code][offset // 2]
+    # A table of lines may end before its code, where a program has made that longer.
+    return lines[code][offset // 2] if offset // 2 < len(lines[code]) else None
 
 
 def name_of(callable):
@@ -55,7 +57,8 @@ def name_of(callable):
 
 def see(event, code, line, offset=None, dest=None, callable=None, exception=None):
     stream = threads.setdefault(_thread.get_native_id(), [])
-    stream.append((event, code.co_filename, code.co_qualname, line, offset, dest, callable, exception))
+    what = (event, code.co_filename, code.co_qualname, line, offset, dest, callable, exception)
+    stream.append(kept.setdefault(what, what))
 
 
 def callback(event):
