@@ -5,11 +5,13 @@
 
 runs each unittest module, or each program, under a tool in pure Python that notes LINE, JUMP, calls and exceptions, and
 records the same process with --events=flow.  In every thread, both must have the same events in the same order from where
-the tool was switched on to where it was switched off.
+the tool was switched on to where it was switched off.  With --packages the programs are those of programs/packages, which
+use packages of others; these are installed if they are missing.
 """
 import argparse
 import collections
 import contextlib
+import importlib.util
 import itertools
 import json
 import marshal
@@ -45,6 +47,10 @@ MODULES = """
     test_threading_local test_queue test_sched test_json test_re test_copy test_textwrap test_heapq test_fractions
     test_asyncio.test_tasks test_asyncio.test_taskgroups test_asyncio.test_locks test_asyncio.test_queues
 """.split()
+
+
+PACKAGES = {"jinja2": "jinja2_templates.py", "pygments": "pygments_highlighting.py", "sympy": "sympy_mathematics.py",
+            "attrs": "attrs_classes.py", "django": "django_templates.py"}
 
 
 def environment():
@@ -144,8 +150,22 @@ def check(words, folder, options, totals):
         print(f"    {difference}", flush=True)
 
 
+def install_packages():
+    """The programs of those that are there, or can be had for this interpreter."""
+    if sys.prefix == sys.base_prefix:
+        sys.exit("--packages: packages are installed only where this is a virtual environment")
+    for package, program in PACKAGES.items():
+        if not importlib.util.find_spec("attr" if package == "attrs" else package):
+            words = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", package]
+            if subprocess.run(words).returncode:
+                print(f"{package}: left out, it cannot be installed here", flush=True)
+                continue
+        yield str(PROGRAMS / "packages" / program)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--packages", action="store_true", help="programs that use packages of others, which are installed")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=1200, help="for one run of a target")
     parser.add_argument("--watch", metavar="EVENTS", type=lambda names: names.split(","), default=EVENTS,
                         help="what the tool asks for; the interpreter runs what is not asked for in other ways")
@@ -153,7 +173,8 @@ def main():
     parser.add_argument("targets", nargs="*", metavar="module|program.py")
     options = parser.parse_args()
     totals = Totals()
-    for target in options.targets or MODULES:
+    targets = [*options.targets, *(install_packages() if options.packages else ())] or MODULES
+    for target in targets:
         path = Path(target).resolve()
         words = [path] if target.endswith(".py") else [PROGRAMS / "run_tests.py", f"test.{target}"]
         with tempfile.TemporaryDirectory(prefix="kymo-flow-") as folder:
