@@ -32,9 +32,9 @@ def is_wanted(code):
 
 def line_at(code, offset):
     if code not in lines:
-        lines[code] = [position[0] for position in code.co_positions()]
+        lines[code] = {unit: position[0] for unit, position in enumerate(code.co_positions())}
     # A table of lines may end before its code, where a program has made that longer.
-    return lines[code][offset // 2] if offset // 2 < len(lines[code]) else None
+    return lines[code].get(offset // 2)
 
 
 def name_of(callable):
