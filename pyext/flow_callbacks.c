@@ -169,13 +169,27 @@ static PyObject *start_timed(PyObject *self, PyObject *const *args, size_t Py_UN
 	return start_elsewhere(self, args, true);
 }
 
+/*
+ * A generator that passes an exception on to the one it delegates to is on the stack meanwhile, without running.  What
+ * called it may do so again, from another place and without an event: so the stack is told.
+ */
+static void doubt_passing_frames(struct kymo_producer *p)
+{
+	if (p->frame && kymo_frame_can_yield(kymo_frame_caller(kymo_frame_now())))
+		p->frame = NULL;
+}
+
 /* PY_RESUME and PY_THROW: an entry into a frame that was entered before. */
 static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
 						    bool is_timed)
 {
-	struct kymo_producer *p = settle(self, args[0], true);
-	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
+	struct kymo_producer *p;
+	const struct kymo_code *known;
 
+	if (kind == KYMO_PY_THROW)
+		doubt_passing_frames(kymo_producer);
+	p = settle(self, args[0], true);
+	known = kymo_code_of(python_of(self), args[0]);
 	if (!p)
 		return kymo_skip_event(self, args[0]);
 	if (is_timed)

@@ -49,6 +49,12 @@ static inline const void *kymo_frame_below(const void *frame, const void *expect
 	return frame && ((const _PyInterpreterFrame *)frame)->previous == expected ? expected : kymo_frame_caller(frame);
 }
 
+/* @frame, which may be NULL, belongs to a generator or a coroutine. */
+static inline bool kymo_frame_can_yield(const void *frame)
+{
+	return frame && ((const _PyInterpreterFrame *)frame)->owner == FRAME_OWNED_BY_GENERATOR;
+}
+
 /* Borrowed. */
 static inline PyCodeObject *kymo_frame_code(const void *frame)
 {

@@ -39,6 +39,7 @@ struct kymo_rebuild {
 	uint32_t count;
 	size_t capacity;
 	uint64_t hidden; /* frames below these, of which nothing is known */
+	bool is_open; /* there was a chunk */
 	/* registers that the next record uses */
 	uint64_t code_id;
 	uint32_t lasti; /* KYMO_NO_UNIT: none */
@@ -560,39 +561,62 @@ static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct k
 }
 
 /*
+ * Generators that passed an exception on leave no event behind: if the frame that called them is elsewhere now, those in
+ * @sync are others, also where they run the same code.  The number of frames that are the same, @common at most.
+ */
+static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t common)
+{
+	uint64_t idle = rebuild->hidden + rebuild->count, raw;
+	const struct frame *caller;
+
+	while (idle > rebuild->hidden && rebuild->frames[idle - rebuild->hidden - 1].is_idle)
+		idle--;
+	if (idle >= common || idle == rebuild->hidden || sync->depth - idle >= sync->listed)
+		return common;
+	caller = &rebuild->frames[idle - rebuild->hidden - 1];
+	raw = sync->frames[sync->depth - idle].offset_plus_1;
+	return !caller->flow || !raw || locate(caller, raw - 1) == caller->place.cur ? common : idle;
+}
+
+/*
  * Take over @sync, keeping what is known of frames that are in it.  True: something happened on the way that
  * nobody can tell.
  */
 static bool take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
 {
 	uint64_t common = common_frames(rebuild, sync);
-	uint64_t depth = rebuild->hidden + rebuild->count;
-	bool is_unknown = false, is_new = common >= depth;
+	bool is_unknown = false;
 
 	/* The same functions on other stacks, or a frame that was moved: that it is told at all says so. */
 	if (rebuild->hidden > common || sync->depth - sync->listed > common || (is_new && common == sync->depth)) {
 		replace_stack(rebuild, sync);
 		return true;
 	}
+	common = same_frames(rebuild, sync, common);
 	for (; rebuild->hidden + rebuild->count > common; rebuild->count--)
 		is_unknown |= !top(rebuild)->is_idle;
-	if (is_new && common < sync->depth && common > sync->depth - sync->listed)
+	if (!is_unknown && common < sync->depth && common > sync->depth - sync->listed) {
 		walk_caller(rebuild, (uint32_t)sync->frames[sync->depth - common].offset_plus_1 - 1);
+		if (rebuild->count)
+			top(rebuild)->is_idle = false;
+	}
 	return !push_stack(rebuild, sync, sync->depth - common) || is_unknown;
 }
 
-bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next)
+bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next,
+		       struct kymo_rebuilt *out)
 {
-	struct kymo_rebuilt out = {0};
-
-	rebuild->out = &out;
+	*out = (struct kymo_rebuilt){0};
+	rebuild->out = out;
 	rebuild->lasti = KYMO_NO_UNIT;
 	rebuild->code_id = 0;
-	if (is_next && common_frames(rebuild, sync) == sync->depth &&
-	    sync->depth == rebuild->hidden + rebuild->count)
+	if (!is_next || !rebuild->is_open) {
+		rebuild->is_open = true;
+		replace_stack(rebuild, sync);
 		return false;
-	replace_stack(rebuild, sync);
-	return is_next;
+	}
+	out->is_unknown = take_stack(rebuild, sync);
+	return out->is_unknown || out->step_count;
 }
 
 static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes)

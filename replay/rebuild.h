@@ -36,10 +36,11 @@ struct kymo_rebuild *kymo_rebuild_new(const struct kymo_traced_process *process,
 void kymo_rebuild_free(struct kymo_rebuild *rebuild);
 
 /*
- * Another chunk of the thread begins, with @sync.  @is_next: nothing is missing between it and the one before.
- * Returns true if how the thread came here is not known.
+ * A chunk of the thread begins, with @sync.  @is_next: nothing is missing between it and the one before.  True: @out has
+ * what happened before its first event.
  */
-bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next);
+bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next,
+		       struct kymo_rebuilt *out);
 
 /* The next record.  True: it is an event, told by @out. */
 bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes,

@@ -135,9 +135,39 @@ static void set_code(struct kymo_cursor *cursor, uint64_t id)
 	cursor->offset = 0;
 }
 
+static void fill_event(const struct kymo_cursor *cursor, struct kymo_event *event, unsigned kind)
+{
+	*event = (struct kymo_event){
+		.stream = cursor->stream,
+		.kind = kind,
+		.interpreter = cursor->interpreter,
+		.n = cursor->expected,
+		.t_ns = cursor->low_ns + (cursor->high_ns - cursor->low_ns) / 2,
+		.t_err_ns = (uint64_t)(cursor->high_ns - cursor->low_ns + 1) / 2,
+		.code_id = cursor->code_id,
+		.code = cursor->code,
+		.line = cursor->line,
+		.slice = cursor->slice,
+	};
+}
+
+/* What is rebuilt may be gone with the next call. */
+static void keep_steps(struct kymo_cursor *cursor)
+{
+	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
+
+	if (kymo_grow(&cursor->steps, &cursor->step_capacity, rebuilt->step_count, sizeof *cursor->steps)) {
+		rebuilt->step_count = 0;
+		rebuilt->is_unknown = true;
+	}
+	if (rebuilt->step_count)
+		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
+}
+
 static void open_rebuild(struct kymo_cursor *cursor)
 {
-	bool is_next = !cursor->gaps[0].lost && !cursor->gaps[1].lost;
+	/* Not next is what begins with events that an earlier one had, either. */
+	bool is_next = !cursor->skip && !cursor->gaps[0].lost && !cursor->gaps[1].lost;
 	struct kymo_sync sync;
 
 	if (!cursor->rebuild)
@@ -145,7 +175,13 @@ static void open_rebuild(struct kymo_cursor *cursor)
 	/* Of a damaged one, what could be read of it is as good as nothing. */
 	if (kymo_sync_decode(cursor->frame.payload, cursor->frame.header.sync_bytes, &sync) != KYMO_DECODE_OK)
 		sync = (struct kymo_sync){0};
-	kymo_rebuild_open(cursor->rebuild, &sync, is_next);
+	/* A stack that differs and did not fit in the last chunk. */
+	if (kymo_rebuild_open(cursor->rebuild, &sync, is_next, &cursor->rebuilt)) {
+		keep_steps(cursor);
+		fill_event(cursor, &cursor->pending, KYMO_KIND_SPECIAL);
+		cursor->has_pending = true;
+		cursor->step = 0;
+	}
 }
 
 /* Read the next chunk of the stream and set the registers for it.  1: there is one. */
@@ -212,22 +248,6 @@ static void miss_end(struct kymo_cursor *cursor)
 	cursor->low_ns = end_ns > cursor->high_ns ? end_ns : cursor->high_ns;
 	cursor->high_ns = cursor->low_ns;
 	miss(cursor, last == UINT64_MAX ? last : last + 1, lost, reasons);
-}
-
-static void fill_event(const struct kymo_cursor *cursor, struct kymo_event *event, unsigned kind)
-{
-	*event = (struct kymo_event){
-		.stream = cursor->stream,
-		.kind = kind,
-		.interpreter = cursor->interpreter,
-		.n = cursor->expected,
-		.t_ns = cursor->low_ns + (cursor->high_ns - cursor->low_ns) / 2,
-		.t_err_ns = (uint64_t)(cursor->high_ns - cursor->low_ns + 1) / 2,
-		.code_id = cursor->code_id,
-		.code = cursor->code,
-		.line = cursor->line,
-		.slice = cursor->slice,
-	};
 }
 
 static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
@@ -352,12 +372,7 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 	bool is_event = kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt);
 
-	if (kymo_grow(&cursor->steps, &cursor->step_capacity, rebuilt->step_count, sizeof *cursor->steps)) {
-		rebuilt->step_count = 0;
-		rebuilt->is_unknown = true;
-	}
-	if (rebuilt->step_count)
-		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
+	keep_steps(cursor);
 	take_record(cursor, record, event);
 	if (!is_event)
 		return event->kind != KYMO_KIND_SPECIAL;

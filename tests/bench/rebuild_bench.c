@@ -28,8 +28,9 @@ static void replay_chunk(struct kymo_rebuild *rebuild, const struct kymo_frame *
 	struct kymo_sync sync;
 	size_t at = frame->header.sync_bytes, end = frame->header.raw_bytes;
 
-	if (kymo_sync_decode(frame->payload, at, &sync) == KYMO_DECODE_OK)
-		kymo_rebuild_open(rebuild, &sync, is_next);
+	if (kymo_sync_decode(frame->payload, at, &sync) == KYMO_DECODE_OK &&
+	    kymo_rebuild_open(rebuild, &sync, is_next, &out))
+		consume(&out);
 	while (kymo_flow_record_decode(frame->payload + at, end - at, &record) == KYMO_DECODE_OK) {
 		if (kymo_rebuild_take(rebuild, &record, frame->payload + at, &out))
 			consume(&out);

@@ -52,13 +52,14 @@ static void replay(struct kymo_rebuild *rebuild, const uint8_t *records, size_t 
 	struct kymo_rebuilt out;
 	size_t at = 0;
 
-	kymo_rebuild_open(rebuild, &sync, false);
+	kymo_rebuild_open(rebuild, &sync, false, &out);
 	while (kymo_flow_record_decode(records + at, bytes - at, &record) == KYMO_DECODE_OK) {
 		if (kymo_rebuild_take(rebuild, &record, records + at, &out))
 			check_steps(&out);
 		at += record.bytes;
 	}
-	kymo_rebuild_open(rebuild, &sync, true);
+	if (kymo_rebuild_open(rebuild, &sync, true, &out))
+		check_steps(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

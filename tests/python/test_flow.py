@@ -382,6 +382,71 @@ def test_code_that_cannot_be_rebuilt_is_recorded_line_by_line(observe, record, e
     assert " 1\n" in next(line + "\n" for line in kymo("stats", trace).stdout.splitlines() if "line by line" in line)
 
 
+PASSING = """
+def inner():
+    while True:
+        try:
+            yield 1
+        except KeyError:
+            pass
+
+def once():
+    try:
+        yield 1
+    except KeyError:
+        return 5
+
+def outer():
+    yield from inner()
+
+def other():
+    yield from inner()
+
+def driver(passed):
+    x = yield from once()
+    x += 1
+    passed.throw(KeyError)
+    x += 1
+    yield x
+
+def main():
+    a, b, c = outer(), other(), outer()
+    next(a), next(b), next(c)
+    a.throw(KeyError)
+    x = 1
+    b.throw(KeyError)
+    x = 2
+    a.throw(KeyError)
+    x = 3
+    c.throw(KeyError)
+    x = 4
+    c.throw(KeyError)
+    c.throw(KeyError)
+    d = driver(a)
+    next(d)
+    d.throw(KeyError)
+    d = driver(driver(a))
+    next(d)
+    try:
+        d.throw(KeyError)
+    except KeyError:
+        x = 7
+    for g in (a, b, c):
+        g.throw(KeyError)
+        del g
+    x = 8
+
+def deep(n):
+    return main() if n == 0 else deep(n - 1)
+"""
+
+
+@pytest.mark.parametrize("use", ["main()", "for n in range(300): deep(60)"], ids=["flat", "where chunks end"])
+def test_generators_that_pass_exceptions_on(use, compare):
+    """They are on the stack without an event, and gone without one: what called them goes on, also at the end of a chunk."""
+    compare(PASSING + use + "\n")
+
+
 def test_greenlets_are_never_guessed(observe, record, events, tmp_path):
     """They leave a stack without an event: what ran there since the last one is unknown, the rest is right."""
     pytest.importorskip("greenlet")
