@@ -104,12 +104,9 @@ def is_ours(event):
 
 
 def is_being_made(event):
-    """True of a generator expression of 3.15 that fails before it is one, and of code whose first instruction is none:
-    the frame has no PY_START."""
-    if event[0] not in ("RAISE", "PY_UNWIND"):
-        return False
-    return event[4] < 0 or (sys.version_info >= (3, 15) and event[2].endswith("<genexpr>")
-                            and event[4] < GENEXPR_PROLOGUE)
+    """True of a generator expression of 3.15 that fails before it is one: its frame has no PY_START."""
+    return (sys.version_info >= (3, 15) and event[0] in ("RAISE", "PY_UNWIND") and event[2].endswith("<genexpr>")
+            and event[4] < GENEXPR_PROLOGUE)
 
 
 def compare(seen, recorded, result):
