@@ -103,33 +103,41 @@ kymo_inline void doubt_frames(PyObject *self, struct kymo_producer *p)
 		kymo_forget_frames(p);
 }
 
-/* The registers hold what @frame, which is above the one on top, needs. */
-kymo_inline void push(PyObject *self, struct kymo_producer *p, const void *frame, PyObject *code,
-		      const struct kymo_code *known)
+kymo_inline struct kymo_caller registers(const struct kymo_producer *p)
 {
-	*p->top++ = (struct kymo_caller){p->frame, p->code, p->sites};
+	return (struct kymo_caller){p->frame, p->code, p->sites};
+}
+
+/* The registers hold what @frame, which is above the one on top, needs. */
+kymo_inline void push(PyObject *self, struct kymo_producer *p, struct kymo_caller caller, const void *frame,
+		      PyObject *code, const struct kymo_code *known)
+{
+	*p->top++ = caller;
 	p->frame = frame;
 	set_code(p, code, known);
 	doubt_frames(self, p);
 }
 
-static kymo_out_of_line void push_slowly(PyObject *self, struct kymo_producer *p, PyObject *code,
-					 const struct kymo_code *known)
+/* @caller: the registers before the records of the entry, which set them. */
+static kymo_out_of_line void push_slowly(PyObject *self, struct kymo_producer *p, struct kymo_caller caller,
+					 PyObject *code, const struct kymo_code *known)
 {
 	if (p->top == p->callers + KYMO_CALLERS) {
 		p->top -= KYMO_CALLERS / 2;
 		memmove(p->callers, p->top, KYMO_CALLERS / 2 * sizeof(*p->callers));
 	}
-	push(self, p, kymo_frame_now(), code, known);
+	push(self, p, caller, kymo_frame_now(), code, known);
 }
 
 static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
 {
 	struct kymo_producer *p = settle(self, args[0], true);
 	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
+	struct kymo_caller caller;
 
 	if (!p)
 		return kymo_skip_event(self, args[0]);
+	caller = registers(p);
 	if (is_timed)
 		kymo_append_time(p);
 	append_caller(p);
@@ -139,7 +147,7 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 		kymo_append_code(p, args[0], known->start, known->first_line);
 		kymo_append1(p, KYMO_PY_START_AT, units(args[1]));
 	}
-	push_slowly(self, p, args[0], known);
+	push_slowly(self, p, caller, args[0], known);
 	Py_RETURN_NONE;
 }
 
@@ -160,7 +168,7 @@ static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(n
 			  args[1] != known->entry_int))
 		return start_elsewhere(self, args, false);
 	kymo_append_entry(p, known->start, kymo_frame_lasti(caller));
-	push(self, p, frame, args[0], known);
+	push(self, p, registers(p), frame, args[0], known);
 	Py_RETURN_NONE;
 }
 
@@ -185,6 +193,7 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 {
 	struct kymo_producer *p;
 	const struct kymo_code *known;
+	struct kymo_caller caller;
 
 	if (kind == KYMO_PY_THROW)
 		doubt_passing_frames(kymo_producer);
@@ -192,6 +201,7 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 	known = kymo_code_of(python_of(self), args[0]);
 	if (!p)
 		return kymo_skip_event(self, args[0]);
+	caller = registers(p);
 	if (is_timed)
 		kymo_append_time(p);
 	append_caller(p);
@@ -200,7 +210,7 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 		exception(self, p, args, kind, false);
 	else
 		place(p, args, kind, false);
-	push_slowly(self, p, args[0], known);
+	push_slowly(self, p, caller, args[0], known);
 	Py_RETURN_NONE;
 }
 
@@ -214,7 +224,7 @@ static PyObject *resume(PyObject *self, PyObject *const *args, size_t Py_UNUSED(
 		return reenter_elsewhere(self, args, KYMO_PY_RESUME, false);
 	kymo_append_lasti(p, kymo_frame_lasti(caller));
 	kymo_append_reentry(p, known->start, units(args[1]));
-	push(self, p, frame, args[0], known);
+	push(self, p, registers(p), frame, args[0], known);
 	Py_RETURN_NONE;
 }
 

@@ -382,6 +382,10 @@ def test_code_that_cannot_be_rebuilt_is_recorded_line_by_line(observe, record, e
     assert " 1\n" in next(line + "\n" for line in kymo("stats", trace).stdout.splitlines() if "line by line" in line)
 
 
+def test_frames_that_are_hard_to_tell_apart(compare):
+    compare((ROOT / "tests" / "python" / "programs" / "entangled.py").read_text())
+
+
 PASSING = """
 def inner():
     while True:
