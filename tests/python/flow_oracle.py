@@ -182,12 +182,13 @@ def main():
                 check(words, options.keep or Path(folder), options, totals)
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 totals.broken += 1
-                print(f"{target}: not compared: {error}", flush=True)
+                why = "it took too long" if isinstance(error, subprocess.TimeoutExpired) else error
+                print(f"{target}: not compared: {why}", flush=True)
     share = 100 * totals.fallbacks / max(totals.codes, 1)
     print(f"{'{}.{}.{}'.format(*sys.version_info)}: {totals.compared} targets compared, {totals.lines} lines; "
           f"{totals.threads} threads differ, in {totals.different} targets; {totals.broken} targets not compared\n"
           f"recorded line by line: {totals.fallbacks} of {totals.codes} code objects, {share:.3f} %")
-    return 1 if totals.different or share >= FALLBACK_PERCENT else 0
+    return 1 if totals.different or not totals.compared or share >= FALLBACK_PERCENT else 0
 
 
 if __name__ == "__main__":
