@@ -561,21 +561,23 @@ static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct k
 }
 
 /*
- * Generators that passed an exception on leave no event behind: if the frame that called them is elsewhere now, those in
- * @sync are others, also where they run the same code.  The number of frames that are the same, @common at most.
+ * Generators that passed an exception on leave no event behind: those that pass one on now, and are at their yield still, may
+ * be others, also where they run the same code.  The number of frames that are the same, @common at most.
  */
 static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t common)
 {
-	uint64_t idle = rebuild->hidden + rebuild->count, raw;
-	const struct frame *caller;
+	for (; common > rebuild->hidden && sync->depth - common < sync->listed; common--) {
+		const struct frame *frame = &rebuild->frames[common - rebuild->hidden - 1];
+		uint64_t offset_plus_1 = sync->frames[sync->depth - common].offset_plus_1;
+		unsigned op;
 
-	while (idle > rebuild->hidden && rebuild->frames[idle - rebuild->hidden - 1].is_idle)
-		idle--;
-	if (idle >= common || idle == rebuild->hidden || sync->depth - idle >= sync->listed)
-		return common;
-	caller = &rebuild->frames[idle - rebuild->hidden - 1];
-	raw = sync->frames[sync->depth - idle].offset_plus_1;
-	return !caller->flow || !raw || locate(caller, raw - 1) == caller->place.cur ? common : idle;
+		if (!frame->is_idle || !frame->flow || !offset_plus_1)
+			break;
+		op = instruction(frame, locate(frame, offset_plus_1 - 1))->op;
+		if (op != KYMO_OP_YIELD && op != KYMO_OP_RESUME)
+			break;
+	}
+	return common;
 }
 
 /*

@@ -387,6 +387,8 @@ def test_frames_that_are_hard_to_tell_apart(compare):
 
 
 PASSING = """
+from operator import methodcaller
+
 def inner():
     while True:
         try:
@@ -405,6 +407,17 @@ def outer():
 
 def other():
     yield from inner()
+
+def twice():
+    x = yield from once()
+    x += 1
+    yield from inner()
+
+def throw_from_one_place():
+    a, b = twice(), twice()
+    next(a), next(b)
+    a.throw(KeyError)
+    list(map(methodcaller("throw", KeyError), [a, a, b, a, b]))
 
 def driver(passed):
     x = yield from once()
@@ -438,7 +451,7 @@ def main():
     for g in (a, b, c):
         g.throw(KeyError)
         del g
-    x = 8
+    throw_from_one_place()
 
 def deep(n):
     return main() if n == 0 else deep(n - 1)
