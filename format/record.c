@@ -45,7 +45,7 @@ static enum kymo_decode decode_special(const uint8_t *payload, size_t bytes, boo
 	if (record->special == KYMO_TAG_BITS)
 		return record->a > 1 ? KYMO_DECODE_OK : KYMO_DECODE_CORRUPT;
 	record->extended = payload[1];
-	if (is_flow && record->extended == KYMO_EXTENDED_STACK)
+	if (is_flow && (record->extended == KYMO_EXTENDED_STACK || record->extended == KYMO_EXTENDED_OTHER_STACK))
 		return decode_stack(bytes, record);
 	if (record->extended != KYMO_EXTENDED_MARK && record->extended != KYMO_EXTENDED_INTERPRETER)
 		return KYMO_DECODE_CORRUPT;

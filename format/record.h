@@ -81,6 +81,8 @@ enum kymo_extended {
 					  SWITCH ordinals count from 0 again */
 	KYMO_EXTENDED_STACK = 3, /* flow: u32 bytes of what follows: a sync block; the stack is not as entries and
 				    exits left it */
+	KYMO_EXTENDED_OTHER_STACK = 4, /* flow: the same, and the frame on top is not the one that was there, or was
+					  moved, even where they look alike */
 };
 
 /* Offsets are in code units of 2 bytes, as CPython's instructions are. */

@@ -42,6 +42,12 @@ kymo_inline void set_code(struct kymo_producer *p, PyObject *code, const struct 
 	p->sites = known->sites;
 }
 
+/* Tell the stack.  What was known of the frame on top is wrong, unless nothing was. */
+static struct kymo_producer *append_stack(struct kymo_python *python, const struct kymo_producer *p)
+{
+	return kymo_append_stack(&python->host, p->frame ? KYMO_EXTENDED_OTHER_STACK : KYMO_EXTENDED_STACK);
+}
+
 /*
  * Ready for an event of @code in the frame on top or, if it @enters one, in a frame above that; NULL if it is
  * not recorded.
@@ -65,7 +71,7 @@ static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *c
 		top = recorded_frame(python, kymo_frame_caller(top));
 	if (p->frame != top) {
 		python->entering = enters;
-		p = kymo_append_stack(&python->host);
+		p = append_stack(python, p);
 		python->entering = false;
 		if (!p)
 			return NULL;
@@ -90,7 +96,7 @@ struct kymo_producer *kymo_flow_place(struct kymo_python *python)
 	struct kymo_producer *p = kymo_producer;
 
 	if (p->frame != top)
-		p = kymo_append_stack(&python->host);
+		p = append_stack(python, p);
 	if (p && top)
 		kymo_append_lasti(p, kymo_frame_lasti(top));
 	return p;

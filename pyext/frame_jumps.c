@@ -4,6 +4,8 @@
 #include "pyext/codes.h"
 
 static setter set_lineno;
+/* The address of no frame. */
+static const char moved;
 
 static int watched_set_lineno(PyObject *frame, PyObject *line, void *closure)
 {
@@ -12,7 +14,7 @@ static int watched_set_lineno(PyObject *frame, PyObject *line, void *closure)
 
 	/* Only the frame on top can be moved, and only by its own thread. */
 	if (!result && kymo_codes_flow && p->frame) {
-		p->frame = NULL;
+		p->frame = &moved;
 		kymo_forget_frames(p);
 	}
 	return result;

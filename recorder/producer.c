@@ -364,7 +364,7 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 	return p;
 }
 
-struct kymo_producer *kymo_append_stack(const struct kymo_host *host)
+struct kymo_producer *kymo_append_stack(const struct kymo_host *host, enum kymo_extended kind)
 {
 	struct kymo_producer *p = kymo_producer;
 	uint8_t block[KYMO_SYNC_MAX_BYTES];
@@ -376,13 +376,15 @@ struct kymo_producer *kymo_append_stack(const struct kymo_host *host)
 	kymo_forget_frames(p);
 	bytes = (uint32_t)kymo_sync_encode(&sync, block);
 	if ((uint32_t)p->word + 6 + bytes >= p->chunk_limit) {
-		/* The next chunk begins with it. */
+		/* The next chunk begins with it, but does not say that it is another. */
 		p->limit = p->chunk_limit = 0;
-		return refill_slowly(p, host);
+		p = refill_slowly(p, host);
+		if (!p || kind == KYMO_EXTENDED_STACK || (uint32_t)p->word + 6 + bytes >= p->chunk_limit)
+			return p;
 	}
 	at = p->payload + (uint32_t)p->word;
 	at[0] = KYMO_TAG_EXTENDED;
-	at[1] = KYMO_EXTENDED_STACK;
+	at[1] = (uint8_t)kind;
 	memcpy(at + 2, &bytes, 4);
 	memcpy(at + 6, block, bytes);
 	p->word += 6 + bytes;

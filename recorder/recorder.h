@@ -117,10 +117,10 @@ void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host);
 void kymo_append_time(struct kymo_producer *p);
 
 /*
- * The stack is not as the entries and exits that were recorded left it: say how it is.  Returns the producer,
+ * The stack is not as the entries and exits that were recorded left it: say how it is, by @kind STACK or OTHER_STACK.  Returns the producer,
  * ready for an event, or NULL if that is lost, and counted.  [host]
  */
-struct kymo_producer *kymo_append_stack(const struct kymo_host *host);
+struct kymo_producer *kymo_append_stack(const struct kymo_host *host, enum kymo_extended kind);
 
 /* To be called for each event, after kymo_refill() and before the append. */
 static inline void kymo_check_switch(struct kymo_producer *p, const struct kymo_host *host)

@@ -582,15 +582,16 @@ static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kym
 
 /*
  * Take over @sync, keeping what is known of frames that are in it.  True: something happened on the way that
- * nobody can tell.
+ * nobody can tell.  @is_other: the frame on top is another, or was moved, even if it looks the same.
  */
-static bool take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+static bool take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_other)
 {
 	uint64_t common = common_frames(rebuild, sync);
+	bool looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
 	bool is_unknown = false;
 
-	/* The same functions on other stacks, or a frame that was moved: that it is told at all says so. */
-	if (rebuild->hidden > common || sync->depth - sync->listed > common || (is_new && common == sync->depth)) {
+	if (rebuild->hidden > common || sync->depth - sync->listed > common ||
+	    (is_other && looks_same && rebuild->count && !top(rebuild)->is_idle)) {
 		replace_stack(rebuild, sync);
 		return true;
 	}
@@ -617,7 +618,7 @@ bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 		replace_stack(rebuild, sync);
 		return false;
 	}
-	out->is_unknown = take_stack(rebuild, sync);
+	out->is_unknown = take_stack(rebuild, sync, false);
 	return out->is_unknown || out->step_count;
 }
 
@@ -627,9 +628,9 @@ static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record 
 
 	if (record->special != KYMO_TAG_EXTENDED)
 		return false;
-	if (record->extended == KYMO_EXTENDED_STACK &&
+	if ((record->extended == KYMO_EXTENDED_STACK || record->extended == KYMO_EXTENDED_OTHER_STACK) &&
 	    kymo_sync_decode(bytes + 6, record->bytes - 6, &sync) == KYMO_DECODE_OK) {
-		rebuild->out->is_unknown = take_stack(rebuild, &sync);
+		rebuild->out->is_unknown = take_stack(rebuild, &sync, record->extended == KYMO_EXTENDED_OTHER_STACK);
 		return rebuild->out->is_unknown || rebuild->out->step_count;
 	}
 	if (record->extended != KYMO_EXTENDED_MARK)
