@@ -4,47 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CPython's own limit on recursion is far below. */
-#define MAX_FRAMES (1U << 20)
-
-struct frame {
-	uint64_t code_id;
-	const struct kymo_code *code;	  /* NULL: not defined */
-	struct kymo_flow_code *flow;	  /* NULL: its lines are not rebuilt */
-	struct kymo_moves *moves;	  /* of @flow */
-	uint32_t state;			  /* where it is; KYMO_NO_STATE: @place says it */
-	struct kymo_place place;
-	uint32_t raised;  /* unit of an exception that may leave the frame; KYMO_NO_UNIT: there is none */
-	bool is_fresh;	  /* where it is was told by a stack: the next event says it better */
-	bool is_idle;	  /* told by a stack, and has done nothing since, as a generator that only passes an
-			     exception on */
-};
-
-/* Codes met lately, by id: looking them up takes longer than a walk. */
-#define RECENT_CODES 1024U
-
-struct recent_code {
-	uint64_t id; /* 0: none */
-	const struct kymo_code *code;
-	struct kymo_flow_code *flow;
-	struct kymo_moves *moves;
-};
-
-struct kymo_rebuild {
-	const struct kymo_traced_process *process;
-	struct recent_code recent[RECENT_CODES];
-	uint32_t version;
-	uint64_t kinds;
-	struct frame *frames; /* outermost first */
-	uint32_t count;
-	size_t capacity;
-	uint64_t hidden; /* frames below these, of which nothing is known */
-	bool is_open; /* there was a chunk */
-	/* registers that the next record uses */
-	uint64_t code_id;
-	uint32_t lasti; /* KYMO_NO_UNIT: none */
-	struct kymo_rebuilt *out;
-};
+#include "replay/rebuild_frames.h"
 
 struct kymo_rebuild *kymo_rebuild_new(const struct kymo_traced_process *process, uint64_t kinds)
 {
@@ -70,107 +30,7 @@ void kymo_rebuild_free(struct kymo_rebuild *rebuild)
 	free(rebuild);
 }
 
-static bool is_before(const struct kymo_rebuild *rebuild, uint32_t version)
-{
-	return rebuild->version < version;
-}
-
-static struct frame *peek(struct kymo_rebuild *rebuild)
-{
-	return rebuild->count ? &rebuild->frames[rebuild->count - 1] : NULL;
-}
-
-static const struct kymo_place *place_of(const struct frame *frame)
-{
-	return frame->state == KYMO_NO_STATE ? &frame->place : &frame->moves->states[frame->state].place;
-}
-
-/* The frame on top, told by its place. */
-static struct frame *top(struct kymo_rebuild *rebuild)
-{
-	struct frame *frame = peek(rebuild);
-
-	if (frame && frame->state != KYMO_NO_STATE) {
-		frame->place = *place_of(frame);
-		frame->state = KYMO_NO_STATE;
-	}
-	return frame;
-}
-
-/* Tell by a state where @frame is, if there is nothing else to know. */
-static void set_state(struct frame *frame)
-{
-	if (frame->flow && frame->raised == KYMO_NO_UNIT && !frame->is_fresh && !frame->is_idle)
-		frame->state = kymo_moves_state(frame->moves, &frame->place);
-}
-
-static const struct kymo_instruction *instruction(const struct frame *frame, uint32_t unit)
-{
-	return &kymo_flow_of(frame->flow)->at[unit];
-}
-
-/* The instruction of @frame that @raw is part of. */
-static uint32_t locate(const struct frame *frame, uint64_t raw)
-{
-	return kymo_flow_instruction(frame->flow, raw < KYMO_NO_UNIT ? (uint32_t)raw : KYMO_NO_UNIT);
-}
-
-static const struct recent_code *find_code(struct kymo_rebuild *rebuild, uint64_t id)
-{
-	struct recent_code *recent = &rebuild->recent[id % RECENT_CODES];
-
-	if (recent->id == id && id)
-		return recent;
-	*recent = (struct recent_code){.id = id, .code = kymo_traced_code(rebuild->process, id)};
-	if (recent->code)
-		recent->flow = kymo_flow_code_get(recent->code->content, rebuild->version, rebuild->kinds);
-	if (recent->flow && (recent->code->has_lines || !kymo_flow_of(recent->flow)->is_exact))
-		recent->flow = NULL;
-	if (recent->flow)
-		recent->moves = kymo_flow_moves(recent->flow);
-	return recent;
-}
-
-static struct frame *push(struct kymo_rebuild *rebuild, uint64_t code_id)
-{
-	const struct recent_code *known = find_code(rebuild, code_id);
-	struct frame *frame;
-
-	if (rebuild->count == rebuild->capacity && rebuild->count < MAX_FRAMES &&
-	    kymo_grow(&rebuild->frames, &rebuild->capacity, rebuild->count + 1, sizeof(*rebuild->frames)))
-		return NULL;
-	if (rebuild->count == MAX_FRAMES)
-		return NULL;
-	frame = &rebuild->frames[rebuild->count++];
-	*frame = (struct frame){
-		.code_id = code_id,
-		.code = known->code,
-		.flow = known->flow,
-		.moves = known->moves,
-		.place = {KYMO_NO_UNIT, KYMO_NO_UNIT, KYMO_NO_UNIT},
-		.raised = KYMO_NO_UNIT,
-	};
-	return frame;
-}
-
-static void pop(struct kymo_rebuild *rebuild)
-{
-	if (rebuild->count)
-		rebuild->count--;
-	else if (rebuild->hidden)
-		rebuild->hidden--;
-}
-
-/* The frame is in the instruction of @raw, where the interpreter has it. */
-static void put(struct frame *frame, uint64_t raw)
-{
-	uint32_t unit = locate(frame, raw);
-
-	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, raw < KYMO_NO_UNIT ? (uint32_t)raw : unit};
-	frame->raised = KYMO_NO_UNIT;
-}
-
-static void lose(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+static void lose(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
 	rebuild->out->is_unknown = !frame->is_fresh;
 	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
@@ -178,7 +38,7 @@ static void lose(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t uni
 }
 
 /* An exception that was raised in @frame has been handled there: it goes on at the handler. */
-static bool enter_handler(struct frame *frame)
+static bool enter_handler(struct kymo_rebuilt_frame *frame)
 {
 	const struct kymo_handler *handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->raised);
 
@@ -191,7 +51,7 @@ static bool enter_handler(struct frame *frame)
 }
 
 /* Take the frame on top to @unit, and what happens on the way to the output. */
-static bool try_walk(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit, enum kymo_walk_end end)
+static bool try_walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end)
 {
 	struct kymo_rebuilt *out = rebuild->out;
 
@@ -207,14 +67,14 @@ static bool try_walk(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t
  * The same for what happens in the middle of the instruction.  It may be one that has told its branch or jump
  * already, and goes on.
  */
-static bool try_walk_into(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+static bool try_walk_into(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
 	if (frame->place.cur == unit && frame->place.next != KYMO_NO_UNIT && kymo_flow_lasts(frame->flow, unit))
 		return true;
 	return try_walk(rebuild, frame, unit, KYMO_WALK_TO);
 }
 
-static void walk(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit, enum kymo_walk_end end)
+static void walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end)
 {
 	if (frame->is_fresh || (frame->raised != KYMO_NO_UNIT && !enter_handler(frame)) ||
 	    !try_walk(rebuild, frame, unit, end))
@@ -222,17 +82,16 @@ static void walk(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t uni
 	frame->is_fresh = false;
 }
 
-/* An entry: the frame below is at @raw. */
-static void walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
+void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 {
-	struct frame *frame = top(rebuild);
+	struct kymo_rebuilt_frame *frame = top(rebuild);
 	uint32_t unit;
 
 	if (!frame || !frame->flow || raw == KYMO_NO_UNIT)
 		return;
 	unit = locate(frame, raw);
 	if (frame->raised != KYMO_NO_UNIT) {
-		struct frame handled = *frame;
+		struct kymo_rebuilt_frame handled = *frame;
 
 		/* A destructor may run while the exception is on its way, wherever the interpreter says that
 		 * it is; what the handler leads to, comes after it. */
@@ -246,7 +105,7 @@ static void walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 	frame->place.prev = raw;
 }
 
-static void set_event(struct kymo_rebuild *rebuild, struct frame *frame, unsigned kind, uint64_t offset)
+static void set_event(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, unsigned kind, uint64_t offset)
 {
 	rebuild->out->kind = kind;
 	rebuild->out->offset = offset;
@@ -274,7 +133,7 @@ static void keep_move(struct kymo_rebuild *rebuild, struct kymo_moves *moves, ui
 	}, out->steps);
 }
 
-static void put_steps(struct kymo_rebuild *rebuild, const struct frame *frame, const struct kymo_move *move)
+static void put_steps(struct kymo_rebuild *rebuild, const struct kymo_rebuilt_frame *frame, const struct kymo_move *move)
 {
 	rebuild->out->steps_code = frame->code;
 	rebuild->out->steps_code_id = frame->code_id;
@@ -282,10 +141,10 @@ static void put_steps(struct kymo_rebuild *rebuild, const struct frame *frame, c
 	rebuild->out->step_count = move->count;
 }
 
-/* As walk_caller(), if that was done before. */
+/* As kymo_rebuild_walk_caller(), if that was done before. */
 static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 {
-	struct frame *frame = peek(rebuild);
+	struct kymo_rebuilt_frame *frame = peek(rebuild);
 	uint32_t token = kymo_move_token(KYMO_LASTI, raw);
 	uint32_t from = frame ? frame->state : KYMO_NO_STATE;
 	const struct kymo_move *move = from ? kymo_moves_find(frame->moves, from, token) : NULL;
@@ -295,7 +154,7 @@ static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 		frame->state = move->to;
 		return;
 	}
-	walk_caller(rebuild, raw);
+	kymo_rebuild_walk_caller(rebuild, raw);
 	if (!frame)
 		return;
 	set_state(frame);
@@ -304,7 +163,7 @@ static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 }
 
 /* Where a frame begins, or goes on, by the record of its entry. */
-static void put_entry(struct kymo_rebuild *rebuild, struct frame *frame, unsigned kind, uint64_t offset)
+static void put_entry(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, unsigned kind, uint64_t offset)
 {
 	uint32_t token = kymo_move_token(kind, offset);
 	const struct kymo_move *move = kymo_moves_find(frame->moves, KYMO_STATE_BEFORE, token);
@@ -326,11 +185,11 @@ static void put_entry(struct kymo_rebuild *rebuild, struct frame *frame, unsigne
 static void enter(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
 	uint64_t id = record->kind == KYMO_PY_START ? record->a : rebuild->code_id;
-	struct frame *frame;
+	struct kymo_rebuilt_frame *frame;
 	uint64_t offset = record->a;
 
 	move_caller(rebuild, rebuild->lasti);
-	frame = push(rebuild, id);
+	frame = kymo_rebuild_push(rebuild, id);
 	if (record->kind == KYMO_PY_START)
 		offset = frame && frame->code ? frame->code->entry_offset : 0;
 	set_event(rebuild, frame, record->kind, offset);
@@ -341,7 +200,7 @@ static void enter(struct kymo_rebuild *rebuild, const struct kymo_record *record
 /* Events that name their instruction. */
 static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
-	struct frame *frame = top(rebuild);
+	struct kymo_rebuilt_frame *frame = top(rebuild);
 
 	set_event(rebuild, frame, record->kind, record->a);
 	if (frame && frame->flow)
@@ -351,7 +210,7 @@ static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record
 /* 3.12: a generator's end takes the frame that sent to it, or had it in a loop, behind its SEND or to its END_FOR. */
 static void return_to_sender(struct kymo_rebuild *rebuild)
 {
-	struct frame *frame = is_before(rebuild, KYMO_CPYTHON_3_13) ? peek(rebuild) : NULL;
+	struct kymo_rebuilt_frame *frame = is_before(rebuild, KYMO_CPYTHON_3_13) ? peek(rebuild) : NULL;
 	const struct kymo_instruction *at;
 	const struct kymo_place *place;
 
@@ -379,7 +238,7 @@ static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record
 }
 
 /* The instruction that an exception at @raw belongs to. */
-static uint32_t find_raise(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t raw)
+static uint32_t find_raise(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t raw)
 {
 	const struct kymo_place *place = &frame->place;
 
@@ -400,7 +259,7 @@ static uint32_t find_raise(struct kymo_rebuild *rebuild, struct frame *frame, ui
 
 static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
-	struct frame *frame = top(rebuild);
+	struct kymo_rebuilt_frame *frame = top(rebuild);
 	const struct kymo_instruction *at;
 	uint32_t unit, raw = record->a < KYMO_NO_UNIT ? (uint32_t)record->a : 0;
 
@@ -437,7 +296,7 @@ static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *rec
 }
 
 /* A branch of 3.12 or 3.13, which one event tells both ways of. */
-static void take_branch(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit, bool is_taken)
+static void take_branch(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, bool is_taken)
 {
 	const struct kymo_instruction *at = instruction(frame, unit);
 	uint32_t next = is_taken ? at->target : at->next;
@@ -449,14 +308,14 @@ static void take_branch(struct kymo_rebuild *rebuild, struct frame *frame, uint3
 	rebuild->out->dest = frame->place.next = next;
 }
 
-static void take_right(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+static void take_right(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
 	walk(rebuild, frame, unit, KYMO_WALK_TO);
 	set_event(rebuild, frame, KYMO_BRANCH_RIGHT, unit);
 	rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;
 }
 
-static void take_left(struct kymo_rebuild *rebuild, struct frame *frame, uint32_t unit)
+static void take_left(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
 	const struct kymo_instruction *at = instruction(frame, unit);
 	uint32_t source = unit;
@@ -483,7 +342,7 @@ static bool is_jump(unsigned op)
 
 static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
-	struct frame *frame = top(rebuild);
+	struct kymo_rebuilt_frame *frame = top(rebuild);
 	bool is_taken = record->a & 1;
 	uint32_t unit = frame && frame->flow ? kymo_flow_site_unit(frame->flow, (uint32_t)(record->a >> 1))
 					     : KYMO_NO_UNIT;
@@ -516,94 +375,11 @@ static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *re
 /* EXCEPTION_HANDLED, where the user asked for it, names the handler. */
 static void handle(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
-	struct frame *frame = top(rebuild);
+	struct kymo_rebuilt_frame *frame = top(rebuild);
 
 	set_event(rebuild, frame, record->kind, record->a);
 	if (frame && frame->flow && frame->raised != KYMO_NO_UNIT)
 		enter_handler(frame);
-}
-
-/* Put the innermost @count frames of @sync on top; false: no memory. */
-static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t count)
-{
-	for (uint64_t i = count; i-- > 0;) {
-		struct frame *frame = push(rebuild, sync->frames[i].code);
-
-		if (!frame)
-			return false;
-		if (frame->flow && sync->frames[i].offset_plus_1)
-			put(frame, sync->frames[i].offset_plus_1 - 1);
-		frame->is_fresh = i == 0;
-		frame->is_idle = true;
-	}
-	return true;
-}
-
-static bool replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
-{
-	rebuild->count = 0;
-	rebuild->hidden = sync->depth - sync->listed;
-	return push_stack(rebuild, sync, sync->listed);
-}
-
-/* The number of frames that are in @sync as they are here, from the outermost on. */
-static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
-{
-	uint64_t hidden = sync->depth - sync->listed;
-	uint64_t depth = rebuild->hidden;
-
-	if (rebuild->hidden < hidden)
-		depth = hidden;
-	while (depth < sync->depth && depth - rebuild->hidden < rebuild->count &&
-	       rebuild->frames[depth - rebuild->hidden].code_id == sync->frames[sync->depth - 1 - depth].code)
-		depth++;
-	return depth;
-}
-
-/*
- * Generators that passed an exception on leave no event behind: those that pass one on now, and are at their yield still, may
- * be others, also where they run the same code.  The number of frames that are the same, @common at most.
- */
-static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t common)
-{
-	for (; common > rebuild->hidden && sync->depth - common < sync->listed; common--) {
-		const struct frame *frame = &rebuild->frames[common - rebuild->hidden - 1];
-		uint64_t offset_plus_1 = sync->frames[sync->depth - common].offset_plus_1;
-		unsigned op;
-
-		if (!frame->is_idle || !frame->flow || !offset_plus_1)
-			break;
-		op = instruction(frame, locate(frame, offset_plus_1 - 1))->op;
-		if (op != KYMO_OP_YIELD && op != KYMO_OP_RESUME)
-			break;
-	}
-	return common;
-}
-
-/*
- * Take over @sync, keeping what is known of frames that are in it.  True: something happened on the way that
- * nobody can tell.  @is_other: the frame on top is another, or was moved, even if it looks the same.
- */
-static bool take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_other)
-{
-	uint64_t common = common_frames(rebuild, sync);
-	bool looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
-	bool is_unknown = false;
-
-	if (rebuild->hidden > common || sync->depth - sync->listed > common ||
-	    (is_other && looks_same && rebuild->count && !top(rebuild)->is_idle)) {
-		replace_stack(rebuild, sync);
-		return true;
-	}
-	common = same_frames(rebuild, sync, common);
-	for (; rebuild->hidden + rebuild->count > common; rebuild->count--)
-		is_unknown |= !top(rebuild)->is_idle;
-	if (!is_unknown && common < sync->depth && common > sync->depth - sync->listed) {
-		walk_caller(rebuild, (uint32_t)sync->frames[sync->depth - common].offset_plus_1 - 1);
-		if (rebuild->count)
-			top(rebuild)->is_idle = false;
-	}
-	return !push_stack(rebuild, sync, sync->depth - common) || is_unknown;
 }
 
 bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next,
@@ -615,10 +391,10 @@ bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 	rebuild->code_id = 0;
 	if (!is_next || !rebuild->is_open) {
 		rebuild->is_open = true;
-		replace_stack(rebuild, sync);
+		kymo_rebuild_replace_stack(rebuild, sync);
 		return false;
 	}
-	out->is_unknown = take_stack(rebuild, sync, false);
+	out->is_unknown = kymo_rebuild_take_stack(rebuild, sync, false);
 	return out->is_unknown || out->step_count;
 }
 
@@ -630,12 +406,12 @@ static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record 
 		return false;
 	if ((record->extended == KYMO_EXTENDED_STACK || record->extended == KYMO_EXTENDED_OTHER_STACK) &&
 	    kymo_sync_decode(bytes + 6, record->bytes - 6, &sync) == KYMO_DECODE_OK) {
-		rebuild->out->is_unknown = take_stack(rebuild, &sync, record->extended == KYMO_EXTENDED_OTHER_STACK);
+		rebuild->out->is_unknown = kymo_rebuild_take_stack(rebuild, &sync, record->extended == KYMO_EXTENDED_OTHER_STACK);
 		return rebuild->out->is_unknown || rebuild->out->step_count;
 	}
 	if (record->extended != KYMO_EXTENDED_MARK)
 		return false;
-	walk_caller(rebuild, rebuild->lasti);
+	kymo_rebuild_walk_caller(rebuild, rebuild->lasti);
 	rebuild->lasti = KYMO_NO_UNIT;
 	set_event(rebuild, top(rebuild), KYMO_KIND_SPECIAL, 0);
 	return true;
@@ -650,7 +426,7 @@ static bool has_moves(unsigned kind)
 /* True if it was met before in the same place, and is done. */
 static bool move(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
-	struct frame *frame = peek(rebuild);
+	struct kymo_rebuilt_frame *frame = peek(rebuild);
 	const struct kymo_move *move;
 
 	if (!frame || frame->state == KYMO_NO_STATE || !has_moves(record->kind))
@@ -672,7 +448,7 @@ static bool move(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 static void move_slowly(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
 	uint32_t token = kymo_move_token(record->kind, record->a);
-	struct frame *frame = peek(rebuild);
+	struct kymo_rebuilt_frame *frame = peek(rebuild);
 	uint32_t from = frame ? frame->state : KYMO_NO_STATE;
 
 	if (record->kind == KYMO_SITE)

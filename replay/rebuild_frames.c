@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/rebuild_frames.h"
+
+/* CPython's own limit on recursion is far below. */
+#define MAX_FRAMES (1U << 20)
+
+static const struct recent_code *find_code(struct kymo_rebuild *rebuild, uint64_t id)
+{
+	struct recent_code *recent = &rebuild->recent[id % RECENT_CODES];
+
+	if (recent->id == id && id)
+		return recent;
+	*recent = (struct recent_code){.id = id, .code = kymo_traced_code(rebuild->process, id)};
+	if (recent->code)
+		recent->flow = kymo_flow_code_get(recent->code->content, rebuild->version, rebuild->kinds);
+	if (recent->flow && (recent->code->has_lines || !kymo_flow_of(recent->flow)->is_exact))
+		recent->flow = NULL;
+	if (recent->flow)
+		recent->moves = kymo_flow_moves(recent->flow);
+	return recent;
+}
+
+struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint64_t code_id)
+{
+	const struct recent_code *known = find_code(rebuild, code_id);
+	struct kymo_rebuilt_frame *frame;
+
+	if (rebuild->count == rebuild->capacity && rebuild->count < MAX_FRAMES &&
+	    kymo_grow(&rebuild->frames, &rebuild->capacity, rebuild->count + 1, sizeof(*rebuild->frames)))
+		return NULL;
+	if (rebuild->count == MAX_FRAMES)
+		return NULL;
+	frame = &rebuild->frames[rebuild->count++];
+	*frame = (struct kymo_rebuilt_frame){
+		.code_id = code_id,
+		.code = known->code,
+		.flow = known->flow,
+		.moves = known->moves,
+		.place = {KYMO_NO_UNIT, KYMO_NO_UNIT, KYMO_NO_UNIT},
+		.raised = KYMO_NO_UNIT,
+	};
+	return frame;
+}
+
+/* Put the innermost @count frames of @sync on top; false: no memory. */
+static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t count)
+{
+	for (uint64_t i = count; i-- > 0;) {
+		struct kymo_rebuilt_frame *frame = kymo_rebuild_push(rebuild, sync->frames[i].code);
+
+		if (!frame)
+			return false;
+		if (frame->flow && sync->frames[i].offset_plus_1)
+			put(frame, sync->frames[i].offset_plus_1 - 1);
+		frame->is_fresh = i == 0;
+		frame->is_idle = true;
+	}
+	return true;
+}
+
+bool kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+{
+	rebuild->count = 0;
+	rebuild->hidden = sync->depth - sync->listed;
+	return push_stack(rebuild, sync, sync->listed);
+}
+
+/* The number of frames that are in @sync as they are here, from the outermost on. */
+static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+{
+	uint64_t hidden = sync->depth - sync->listed;
+	uint64_t depth = rebuild->hidden;
+
+	if (rebuild->hidden < hidden)
+		depth = hidden;
+	while (depth < sync->depth && depth - rebuild->hidden < rebuild->count &&
+	       rebuild->frames[depth - rebuild->hidden].code_id == sync->frames[sync->depth - 1 - depth].code)
+		depth++;
+	return depth;
+}
+
+/*
+ * Generators that passed an exception on leave no event behind: those that pass one on now, and are at their yield still, may
+ * be others, also where they run the same code.  The number of frames that are the same, @common at most.
+ */
+static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t common)
+{
+	for (; common > rebuild->hidden && sync->depth - common < sync->listed; common--) {
+		const struct kymo_rebuilt_frame *frame = &rebuild->frames[common - rebuild->hidden - 1];
+		uint64_t offset_plus_1 = sync->frames[sync->depth - common].offset_plus_1;
+		unsigned op;
+
+		if (!frame->is_idle || !frame->flow || !offset_plus_1)
+			break;
+		op = instruction(frame, locate(frame, offset_plus_1 - 1))->op;
+		if (op != KYMO_OP_YIELD && op != KYMO_OP_RESUME)
+			break;
+	}
+	return common;
+}
+
+bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_other)
+{
+	uint64_t common = common_frames(rebuild, sync);
+	bool looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
+	bool is_unknown = false;
+
+	if (rebuild->hidden > common || sync->depth - sync->listed > common ||
+	    (is_other && looks_same && rebuild->count && !top(rebuild)->is_idle)) {
+		kymo_rebuild_replace_stack(rebuild, sync);
+		return true;
+	}
+	common = same_frames(rebuild, sync, common);
+	for (; rebuild->hidden + rebuild->count > common; rebuild->count--)
+		is_unknown |= !top(rebuild)->is_idle;
+	if (!is_unknown && common < sync->depth && common > sync->depth - sync->listed) {
+		kymo_rebuild_walk_caller(rebuild, (uint32_t)sync->frames[sync->depth - common].offset_plus_1 - 1);
+		if (rebuild->count)
+			top(rebuild)->is_idle = false;
+	}
+	return !push_stack(rebuild, sync, sync->depth - common) || is_unknown;
+}
+
