@@ -4,6 +4,8 @@
 Every figure is a difference of two runs of different length, so that what happens once falls out. The clock is read
 at chunks only, unless said otherwise: ticks come by the millisecond, which holds far fewer events here.
 """
+from statistics import geometric_mean
+
 from measure import (BRANCHES, BUILD, PROFILES, Profile, adopt_orphans, progress, record, result, rounds_of, run,
                      runner, scratch, table)
 
@@ -79,9 +81,9 @@ def callbacks(folder):
     return rows
 
 
-def program(folder, name, profiles):
-    """Instructions of a program's main() plain, under nothing and recorded, at its full number of rounds."""
-    full = rounds_of(name, 1)
+def program(folder, name, profiles, scale):
+    """Instructions of a program's main() plain, under nothing and recorded, as for its full number of rounds."""
+    full = rounds_of(name, scale)
 
     def lines(count):
         """(first round, each further one)"""
@@ -111,14 +113,16 @@ def program(folder, name, profiles):
 
 def programs(options, folder):
     profiles = [profile for profile in options.profiles if profile in PROGRAM_PROFILES]
-    rows = [program(folder, name, profiles) for name in options.programs]
+    rows = [program(folder, name, profiles, options.scale) for name in options.programs]
     progress("")
     for profile in profiles:
         each = [(row["program"], row["profiles"][profile]) for row in rows]
         table(f"{profile}: instructions", ["program", "nothing / plain", "recorded / plain",
                                           "an event, nothing − plain", "an event, recorded − nothing"],
               [[name, f"{cost['nothing']:.3f}", f"{cost['recorded']:.3f}", f"{cost['nothing_an_event']:.1f}",
-                f"{cost['over_nothing_an_event']:.1f}"] for name, cost in each])
+                f"{cost['over_nothing_an_event']:.1f}"] for name, cost in each] +
+              [["geometric mean", *(f"{geometric_mean(cost[key] for _, cost in each):.3f}"
+                                    for key in ("nothing", "recorded")), "", ""]])
     return rows
 
 
