@@ -474,6 +474,7 @@ bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *r
 	rebuild->out = out;
 	if (move(rebuild, record)) {
 		rebuild->lasti = KYMO_NO_UNIT;
+		rebuild->is_told = false;
 		return true;
 	}
 	switch (record->kind) {
@@ -514,5 +515,6 @@ bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *r
 		break;
 	}
 	rebuild->lasti = KYMO_NO_UNIT;
+	rebuild->is_told = false;
 	return true;
 }

@@ -105,6 +105,10 @@ bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_syn
 	bool looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
 	bool is_unknown = false;
 
+	/* Told a second time, at the beginning of a chunk. */
+	is_other &= !rebuild->is_told;
+	rebuild->is_told = !looks_same;
+
 	if (rebuild->hidden > common || sync->depth - sync->listed > common ||
 	    (is_other && looks_same && rebuild->count && !top(rebuild)->is_idle)) {
 		kymo_rebuild_replace_stack(rebuild, sync);

@@ -40,6 +40,7 @@ struct kymo_rebuild {
 	size_t capacity;
 	uint64_t hidden; /* frames below these, of which nothing is known */
 	bool is_open; /* there was a chunk */
+	bool is_told; /* the stack was told, and was another, just before */
 	/* registers that the next record uses */
 	uint64_t code_id;
 	uint32_t lasti; /* KYMO_NO_UNIT: none */
