@@ -23,7 +23,7 @@
 /* Chunks may come faster than they can be packed well. */
 enum kymo_hurry {
 	KYMO_HURRY_NONE, /* pack them well, as far as that leaves the processor to the program */
-	KYMO_HURRY_SOME, /* pack them faster: a tenth larger */
+	KYMO_HURRY_SOME, /* pack them as fast as LZ4 does */
 	KYMO_HURRY_MOST, /* store them as they are */
 };
 
