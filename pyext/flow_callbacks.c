@@ -42,10 +42,10 @@ kymo_inline void set_code(struct kymo_producer *p, PyObject *code, const struct 
 	p->sites = known->sites;
 }
 
-/* Tell the stack.  What was known of the frame on top is wrong, unless nothing was. */
-static struct kymo_producer *append_stack(struct kymo_python *python, const struct kymo_producer *p)
+/* Tell the stack.  @is_other: what was known of the frame on top is wrong. */
+static struct kymo_producer *append_stack(struct kymo_python *python, bool is_other)
 {
-	return kymo_append_stack(&python->host, p->frame ? KYMO_EXTENDED_OTHER_STACK : KYMO_EXTENDED_STACK);
+	return kymo_append_stack(&python->host, is_other ? KYMO_EXTENDED_OTHER_STACK : KYMO_EXTENDED_STACK);
 }
 
 /*
@@ -57,7 +57,7 @@ static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *c
 	struct kymo_python *python = python_of(self);
 	struct kymo_code *known = kymo_code_get(python, code);
 	struct kymo_producer *p = kymo_producer;
-	const void *top = kymo_frame_now();
+	const void *top = kymo_frame_now(), *before = p->frame;
 
 	if (!known || !known->is_wanted || !known->sites)
 		return NULL;
@@ -69,9 +69,10 @@ static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *c
 	kymo_check_switch(p, &python->host);
 	if (enters)
 		top = recorded_frame(python, kymo_frame_caller(top));
-	if (p->frame != top) {
+	/* A chunk that begins here tells the stack, but not that it is another. */
+	if (p->frame != top || (before && before != top)) {
 		python->entering = enters;
-		p = append_stack(python, p);
+		p = append_stack(python, before && before != top);
 		python->entering = false;
 		if (!p)
 			return NULL;
@@ -96,7 +97,7 @@ struct kymo_producer *kymo_flow_place(struct kymo_python *python)
 	struct kymo_producer *p = kymo_producer;
 
 	if (p->frame != top)
-		p = append_stack(python, p);
+		p = append_stack(python, p->frame);
 	if (p && top)
 		kymo_append_lasti(p, kymo_frame_lasti(top));
 	return p;
