@@ -16,14 +16,10 @@ const struct kymo_handler *kymo_flow_handler(const struct kymo_flow *flow, uint3
 	return found;
 }
 
-static bool is_instruction(const struct kymo_flow *flow, uint32_t unit)
+/* With or without an event. */
+static bool always_jumps(unsigned op)
 {
-	return unit < flow->units && flow->at[unit].next;
-}
-
-static bool is_jump(unsigned op)
-{
-	return op == KYMO_OP_JUMP_FORWARD || op == KYMO_OP_JUMP_BACKWARD || op == KYMO_OP_JUMP_BACKWARD_NO_INTERRUPT;
+	return kymo_op_is_jump(op) || op == KYMO_OP_JUMP_BACKWARD_NO_INTERRUPT;
 }
 
 static bool is_end(unsigned op)
@@ -77,14 +73,14 @@ static void read_instructions(struct kymo_flow *flow, const struct kymo_opcode *
 /* Branches of 3.14 have a NOT_TAKEN behind them, where the one way is told; it belongs to no other. */
 static bool is_well_formed_branch(const struct kymo_flow *flow, const struct kymo_instruction *at)
 {
-	if (!is_instruction(flow, at->next) || !is_instruction(flow, at->target))
+	if (!kymo_flow_is_instruction(flow, at->next) || !kymo_flow_is_instruction(flow, at->target))
 		return false;
-	if (at->op == KYMO_OP_FOR_ITER && !is_instruction(flow, kymo_flow_loop_end(flow, at)))
+	if (at->op == KYMO_OP_FOR_ITER && !kymo_flow_is_instruction(flow, kymo_flow_loop_end(flow, at)))
 		return false;
 	if (flow->version < KYMO_CPYTHON_3_14)
 		return true;
 	if (at->op == KYMO_OP_FOR_ITER)
-		return is_instruction(flow, at->target + 1) && flow->at[at->target + 1].op == KYMO_OP_POP_ITER;
+		return kymo_flow_is_instruction(flow, at->target + 1) && flow->at[at->target + 1].op == KYMO_OP_POP_ITER;
 	return flow->at[at->next].op == KYMO_OP_NOT_TAKEN;
 }
 
@@ -92,12 +88,12 @@ static bool is_well_formed(const struct kymo_flow *flow, const struct kymo_instr
 {
 	if (kymo_op_is_branch(at->op))
 		return is_well_formed_branch(flow, at);
-	if (is_jump(at->op))
-		return is_instruction(flow, at->target) && flow->at[at->target].op != KYMO_OP_NOT_TAKEN;
+	if (always_jumps(at->op))
+		return kymo_flow_is_instruction(flow, at->target) && flow->at[at->target].op != KYMO_OP_NOT_TAKEN;
 	if (at->op == KYMO_OP_SEND)
-		return is_instruction(flow, at->target) && is_instruction(flow, at->next) &&
+		return kymo_flow_is_instruction(flow, at->target) && kymo_flow_is_instruction(flow, at->next) &&
 		       flow->at[at->next].op == KYMO_OP_YIELD;
-	return is_end(at->op) || is_instruction(flow, at->next);
+	return is_end(at->op) || kymo_flow_is_instruction(flow, at->next);
 }
 
 unsigned kymo_flow_ways(const struct kymo_flow *flow, uint32_t unit, uint32_t ways[2])
@@ -106,8 +102,8 @@ unsigned kymo_flow_ways(const struct kymo_flow *flow, uint32_t unit, uint32_t wa
 
 	if (is_end(at->op))
 		return 0;
-	ways[0] = is_jump(at->op) ? at->target : at->next;
-	if (at->target == KYMO_NO_UNIT || is_jump(at->op))
+	ways[0] = always_jumps(at->op) ? at->target : at->next;
+	if (at->target == KYMO_NO_UNIT || always_jumps(at->op))
 		return 1;
 	ways[1] = at->target + (at->op == KYMO_OP_FOR_ITER && flow->version >= KYMO_CPYTHON_3_14);
 	return 2;
@@ -154,7 +150,7 @@ static int read_handlers(struct kymo_flow *flow, const uint8_t *table, size_t by
 
 		if (!get_number(&at, end, &start) || !get_number(&at, end, &length) ||
 		    !get_number(&at, end, &target) || !get_number(&at, end, &depth) || start > flow->units ||
-		    length > flow->units - start || !is_instruction(flow, target)) {
+		    length > flow->units - start || !kymo_flow_is_instruction(flow, target)) {
 			flow->is_exact = false;
 			break;
 		}

@@ -107,6 +107,17 @@ static inline bool kymo_op_is_branch(unsigned op)
 	return op == KYMO_OP_POP_JUMP || op == KYMO_OP_POP_JUMP_NONE || op == KYMO_OP_FOR_ITER;
 }
 
+/* It has a JUMP event. */
+static inline bool kymo_op_is_jump(unsigned op)
+{
+	return op == KYMO_OP_JUMP_FORWARD || op == KYMO_OP_JUMP_BACKWARD;
+}
+
+static inline bool kymo_flow_is_instruction(const struct kymo_flow *flow, uint32_t unit)
+{
+	return unit < flow->units && flow->at[unit].next;
+}
+
 /* Something is recorded wherever @at is left. */
 static inline bool kymo_is_told(const struct kymo_instruction *at)
 {

@@ -29,16 +29,6 @@ struct chooser {
 	uint64_t steps;	  /* left */
 };
 
-static bool is_instruction(const struct kymo_flow *flow, uint32_t unit)
-{
-	return unit < flow->units && flow->at[unit].next;
-}
-
-static bool is_jump_event(unsigned op)
-{
-	return op == KYMO_OP_JUMP_FORWARD || op == KYMO_OP_JUMP_BACKWARD;
-}
-
 static bool is_conditional(unsigned op)
 {
 	return op == KYMO_OP_POP_JUMP || op == KYMO_OP_POP_JUMP_NONE;
@@ -64,7 +54,7 @@ static bool spread(struct chooser *chooser, uint32_t unit, uint32_t end, uint32_
 	chooser->stack[depth++] = unit;
 	while (depth) {
 		unit = chooser->stack[--depth];
-		if (!step(chooser) || !is_instruction(chooser->flow, unit) || unit == end ||
+		if (!step(chooser) || !kymo_flow_is_instruction(chooser->flow, unit) || unit == end ||
 		    chooser->marks[unit] == other)
 			return false;
 		if (chooser->marks[unit] == chooser->mark)
@@ -172,7 +162,7 @@ static void try_exchange(struct chooser *chooser, uint32_t unit)
 		if (!step(chooser))
 			return;
 		chooser->marks[at] = chooser->mark;
-		if (flow->at[at].site && is_jump_event(flow->at[at].op))
+		if (flow->at[at].site && kymo_op_is_jump(flow->at[at].op))
 			chooser->jumps[count++] = at;
 		for (unsigned i = kymo_flow_silent_ways(flow, at, ways); i; i--)
 			chooser->stack[depth++] = ways[i - 1];
@@ -202,7 +192,7 @@ static void choose(struct chooser *chooser)
 		if (flow->at[unit].next && is_conditional(flow->at[unit].op))
 			try_silence(chooser, unit);
 	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next)
-		if (is_jump_event(flow->at[unit].op))
+		if (kymo_op_is_jump(flow->at[unit].op))
 			try_silence(chooser, unit);
 	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next)
 		if (is_conditional(flow->at[unit].op) && flow->at[unit].is_silent)
@@ -260,7 +250,7 @@ static void tell_all(struct kymo_flow *flow)
 		struct kymo_instruction *at = &flow->at[unit];
 
 		/* NOT_TAKEN: of an `async for`; all others belong to the branch before them. */
-		at->site = kymo_op_is_branch(at->op) || is_jump_event(at->op) ||
+		at->site = kymo_op_is_branch(at->op) || kymo_op_is_jump(at->op) ||
 			   (at->op == KYMO_OP_NOT_TAKEN && !is_conditional(before));
 		before = at->op;
 	}

@@ -335,11 +335,6 @@ static void take_left(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 	rebuild->out->dest = frame->place.next;
 }
 
-static bool is_jump(unsigned op)
-{
-	return op == KYMO_OP_JUMP_FORWARD || op == KYMO_OP_JUMP_BACKWARD;
-}
-
 static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
 	struct kymo_rebuilt_frame *frame = top(rebuild);
@@ -359,7 +354,7 @@ static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *re
 		walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.prev = unit + 1;
 		set_event(rebuild, frame, KYMO_CALL, unit);
-	} else if (is_jump(instruction(frame, unit)->op)) {
+	} else if (kymo_op_is_jump(instruction(frame, unit)->op)) {
 		walk(rebuild, frame, unit, KYMO_WALK_TO);
 		set_event(rebuild, frame, KYMO_JUMP, unit);
 		rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;
