@@ -37,10 +37,10 @@ extern const struct kymo_event kymo_events[];
 extern const struct kymo_event kymo_flow_events[];
 
 /*
- * For what happens outside a callback, in such a recording: say where the frame on top is.  Returns the producer,
- * ready for an event, or NULL if it is lost.
+ * For what happens outside a callback, in such a recording: say where the frame on top is.  @before: the one that was
+ * known to be before the producer was made ready.  Returns the producer, ready for an event, or NULL if it is lost.
  */
-struct kymo_producer *kymo_flow_place(struct kymo_python *python);
+struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *before);
 
 /* CALL where it must be on for C_RETURN and C_RAISE, and is not asked for itself. */
 extern const struct kymo_event kymo_event_ignored_call;

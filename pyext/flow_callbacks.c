@@ -42,10 +42,17 @@ kymo_inline void set_code(struct kymo_producer *p, PyObject *code, const struct 
 	p->sites = known->sites;
 }
 
-/* Tell the stack.  @is_other: what was known of the frame on top is wrong. */
-static struct kymo_producer *append_stack(struct kymo_python *python, bool is_other)
+/*
+ * Have @top, the frame that is on top, be known to be.  @before was, before there was room for a record; NULL: none was.
+ * A chunk that began since then has told the stack, but not that it is another.
+ */
+static struct kymo_producer *match_stack(struct kymo_python *python, const void *before, const void *top)
 {
-	return kymo_append_stack(&python->host, is_other ? KYMO_EXTENDED_OTHER_STACK : KYMO_EXTENDED_STACK);
+	struct kymo_producer *p = kymo_producer;
+
+	if (before && before != top)
+		return kymo_append_stack(&python->host, KYMO_EXTENDED_OTHER_STACK);
+	return p->frame == top ? p : kymo_append_stack(&python->host, KYMO_EXTENDED_STACK);
 }
 
 /*
@@ -69,14 +76,11 @@ static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *c
 	kymo_check_switch(p, &python->host);
 	if (enters)
 		top = recorded_frame(python, kymo_frame_caller(top));
-	/* A chunk that begins here tells the stack, but not that it is another. */
-	if (p->frame != top || (before && before != top)) {
-		python->entering = enters;
-		p = append_stack(python, before && before != top);
-		python->entering = false;
-		if (!p)
-			return NULL;
-	}
+	python->entering = enters;
+	p = match_stack(python, before, top);
+	python->entering = false;
+	if (!p)
+		return NULL;
 	if (known->has_lines && !known->lines_are_on)
 		known->lines_are_on = kymo_monitor_add_lines(python, code);
 	if (!enters)
@@ -91,13 +95,11 @@ static void append_caller(struct kymo_producer *p)
 		kymo_append_lasti(p, kymo_frame_lasti(p->frame));
 }
 
-struct kymo_producer *kymo_flow_place(struct kymo_python *python)
+struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *before)
 {
 	const void *top = recorded_frame(python, kymo_frame_now());
-	struct kymo_producer *p = kymo_producer;
+	struct kymo_producer *p = match_stack(python, before, top);
 
-	if (p->frame != top)
-		p = append_stack(python, p->frame);
 	if (p && top)
 		kymo_append_lasti(p, kymo_frame_lasti(top));
 	return p;

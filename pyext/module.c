@@ -140,7 +140,7 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	struct kymo_python *python;
 	struct kymo_producer *p;
 	struct kymo_arena arena = {0};
-	const void *frame;
+	const void *frame, *before;
 	uint32_t id;
 
 	if (!PyUnicode_Check(text))
@@ -154,12 +154,13 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	id = kymo_text_id(kymo_text(&arena, text));
 	kymo_arena_free(&arena);
 	p = kymo_producer;
+	before = p->frame;
 	if (!kymo_is_ready(p) && !(p = kymo_refill(&python->host)))
 		Py_RETURN_NONE;
 	kymo_check_switch(p, &python->host);
 	frame = kymo_frame_now();
 	if (kymo_codes_flow)
-		p = kymo_flow_place(python);
+		p = kymo_flow_place(python, before);
 	else if (frame)
 		place_mark(p, kymo_code_get(python, (PyObject *)kymo_frame_code(frame)));
 	if (!p)

@@ -492,7 +492,7 @@ def trace(frame, event, arg):
     return trace
 
 def run():
-    for n in range(6):
+    for n in range(ROUNDS):
         moved(n)
 
 sys.settrace(trace)
@@ -502,12 +502,18 @@ run()
 """
 
 
-@pytest.mark.parametrize("program", ["jumps", "traced"])
+MOVED = {
+    "jumps": "ROUNDS = 6" + JUMPS,
+    "where chunks begin": "ROUNDS = 30000" + JUMPS,
+    "traced": (ROOT / "tests/python/programs/oracle/traced.py").read_text(),
+}
+
+
+@pytest.mark.parametrize("program", MOVED)
 def test_moved_frames_are_never_guessed(program, observe, record, events, tmp_path):
     """A debugger sets f_lineno: up to the next event it is unknown what ran, and nowhere else."""
-    text = JUMPS if program == "jumps" else (ROOT / "tests/python/programs/oracle/traced.py").read_text()
-    reference = [tuple(event) for event in observe(text)]
-    read = events(record([tmp_path / "program.py"], "--events=flow", "--include=program.py"))
+    reference = [tuple(event) for event in observe(MOVED[program])]
+    read = events(record([tmp_path / "program.py"], "--events=flow", "--include=program.py", "--ring-size=64K"))
     at, is_unknown, unknown = 0, False, 0
     for event in read:
         if event["event"] == "UNKNOWN":
