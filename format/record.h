@@ -129,6 +129,16 @@ struct kymo_record {
 	uint64_t b;          /* second field */
 };
 
+/* Tag, enum kymo_extended and field of an EXTENDED record. */
+#define KYMO_EXTENDED_BYTES 6U
+
+/* A sync block lies behind its first KYMO_EXTENDED_BYTES. */
+static inline bool kymo_is_stack(const struct kymo_record *record)
+{
+	return record->kind == KYMO_KIND_SPECIAL && record->special == KYMO_TAG_EXTENDED &&
+	       (record->extended == KYMO_EXTENDED_STACK || record->extended == KYMO_EXTENDED_OTHER_STACK);
+}
+
 enum kymo_decode {
 	KYMO_DECODE_OK = 0,
 	KYMO_DECODE_END = 1,       /* nothing is left */

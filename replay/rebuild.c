@@ -139,6 +139,8 @@ static void put_steps(struct kymo_rebuild *rebuild, const struct kymo_rebuilt_fr
 	rebuild->out->steps_code_id = frame->code_id;
 	rebuild->out->steps = move->count ? frame->moves->steps + move->first : NULL;
 	rebuild->out->step_count = move->count;
+	rebuild->out->moves = frame->moves;
+	rebuild->out->move = (uint32_t)(move - frame->moves->moves);
 }
 
 /* As kymo_rebuild_walk_caller(), if that was done before. */
@@ -399,8 +401,8 @@ static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record 
 
 	if (record->special != KYMO_TAG_EXTENDED)
 		return false;
-	if ((record->extended == KYMO_EXTENDED_STACK || record->extended == KYMO_EXTENDED_OTHER_STACK) &&
-	    kymo_sync_decode(bytes + 6, record->bytes - 6, &sync) == KYMO_DECODE_OK) {
+	if (kymo_is_stack(record) && kymo_sync_decode(bytes + KYMO_EXTENDED_BYTES, record->bytes - KYMO_EXTENDED_BYTES,
+						      &sync) == KYMO_DECODE_OK) {
 		rebuild->out->is_unknown = kymo_rebuild_take_stack(rebuild, &sync, record->extended == KYMO_EXTENDED_OTHER_STACK);
 		return rebuild->out->is_unknown || rebuild->out->step_count;
 	}

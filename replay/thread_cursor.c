@@ -164,19 +164,23 @@ static void keep_steps(struct kymo_cursor *cursor)
 		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
 }
 
+/* A stack is told.  Of a damaged one, what could be read of it is as good as nothing. */
+static void read_stack(struct kymo_cursor *cursor, const uint8_t *block, size_t bytes)
+{
+	if (kymo_sync_decode(block, bytes, &cursor->sync) != KYMO_DECODE_OK)
+		cursor->sync = (struct kymo_sync){0};
+	cursor->has_stack = cursor->wants_stacks;
+}
+
 static void open_rebuild(struct kymo_cursor *cursor)
 {
 	/* Not next is what begins with events that an earlier one had, either. */
 	bool is_next = !cursor->skip && !cursor->gaps[0].lost && !cursor->gaps[1].lost;
-	struct kymo_sync sync;
 
 	if (!cursor->rebuild)
 		return;
-	/* Of a damaged one, what could be read of it is as good as nothing. */
-	if (kymo_sync_decode(cursor->frame.payload, cursor->frame.header.sync_bytes, &sync) != KYMO_DECODE_OK)
-		sync = (struct kymo_sync){0};
 	/* A stack that differs and did not fit in the last chunk. */
-	if (kymo_rebuild_open(cursor->rebuild, &sync, is_next, &cursor->rebuilt)) {
+	if (kymo_rebuild_open(cursor->rebuild, &cursor->sync, is_next, &cursor->rebuilt)) {
 		keep_steps(cursor);
 		fill_event(cursor, &cursor->pending, KYMO_KIND_SPECIAL);
 		cursor->has_pending = true;
@@ -223,6 +227,7 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 			       : 0;
 	miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
 	set_time(cursor, header->open_clock);
+	read_stack(cursor, cursor->frame.payload, header->sync_bytes);
 	open_rebuild(cursor);
 	return 1;
 }
@@ -314,6 +319,7 @@ static void take_special(struct kymo_cursor *cursor, const struct kymo_record *r
 	} else if (record->extended == KYMO_EXTENDED_MARK) {
 		fill_event(cursor, event, KYMO_EVENT_MARK);
 		event->text = kymo_traced_text(cursor->stream->process, record->a);
+		event->name_id = record->a;
 	}
 }
 
@@ -359,10 +365,12 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 	}
 	fill_event(cursor, event, record->kind);
 	event->offset = offset;
-	if (kymo_event_has_dest(event))
+	if (kymo_event_has_dest(event)) {
 		event->dest = record->b;
-	else if (kymo_event_name_role(event))
+	} else if (kymo_event_name_role(event)) {
 		event->name = kymo_traced_name(cursor->stream->process, record->b);
+		event->name_id = record->b;
+	}
 }
 
 /* The event of @record as it is rebuilt; what comes before it stays in the cursor.  False: it is none. */
@@ -372,6 +380,8 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 	bool is_event = kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt);
 
+	if (cursor->wants_stacks && kymo_is_stack(record))
+		read_stack(cursor, bytes + KYMO_EXTENDED_BYTES, record->bytes - KYMO_EXTENDED_BYTES);
 	keep_steps(cursor);
 	take_record(cursor, record, event);
 	if (!is_event)
@@ -421,6 +431,15 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 	return true;
 }
 
+static bool take_stack(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	if (!cursor->has_stack)
+		return false;
+	cursor->has_stack = false;
+	fill_event(cursor, event, KYMO_EVENT_STACK);
+	return true;
+}
+
 static void note_damage(struct kymo_cursor *cursor, const char *what)
 {
 	kymo_trace_note_damage(&cursor->timeline->trace,
@@ -437,7 +456,7 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 	for (;;) {
 		enum kymo_decode state;
 
-		if (take_branch(cursor, event))
+		if (take_stack(cursor, event) || take_branch(cursor, event))
 			return true;
 		state = cursor->decode(cursor->frame.payload + cursor->at,
 					   header->raw_bytes - cursor->at, &record);

@@ -43,6 +43,9 @@ struct kymo_cursor {
 	struct kymo_event pending;
 	bool has_pending;
 	uint32_t step, k;
+	bool wants_stacks; /* KYMO_EVENT_STACK; may be set before the first event is read */
+	bool has_stack;	   /* @sync is still to be told */
+	struct kymo_sync sync;
 	/* the events from here to the next TIME lie between these */
 	int64_t low_ns, high_ns;
 };

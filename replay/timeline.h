@@ -20,6 +20,8 @@ enum kymo_event_kind {
 	KYMO_EVENT_UNKNOWN, /* something happened before the next event that cannot be rebuilt */
 };
 #define KYMO_EVENT_KINDS (KYMO_EVENT_UNKNOWN + 1)
+/* Only for who asks: no event, but the whole stack of the thread as it is now, in kymo_cursor.sync. */
+#define KYMO_EVENT_STACK KYMO_EVENT_KINDS
 
 /* What one thread recorded. */
 struct kymo_stream {
@@ -63,6 +65,7 @@ struct kymo_event {
 	uint64_t dest;		      /* code units; of jumps and branches */
 	const char *name;	      /* callable or exception type; NULL: none, or not defined */
 	const char *text;	      /* of MARK; NULL: not defined */
+	uint64_t name_id;	      /* id of @name or @text in its process */
 	bool is_taken;		      /* of BRANCH_BIT */
 	uint64_t lost;		      /* of GAP, and why: enum kymo_loss mask */
 	uint32_t lost_reasons;
