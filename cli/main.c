@@ -17,6 +17,7 @@ static const struct command {
 	{"stats", "counts per event kind and function", kymo_command_stats},
 	{"events", "the events themselves, as text or JSON lines", kymo_command_events},
 	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
+	{"index", "make what replay needs to find its way in a long trace", kymo_command_index},
 	{"verify", "check every byte of a trace", kymo_command_verify},
 	{"salvage", "make a trace of what a killed reader left", kymo_command_salvage},
 	{"snapshot", "keep what the rings of a running process hold now", kymo_command_snapshot},

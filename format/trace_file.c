@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* isa-l's crc32_iscsi() leaves the inversions to its caller. */
-static uint32_t crc32c(uint32_t crc, const void *bytes, size_t length)
+uint32_t kymo_crc32c(uint32_t crc, const void *bytes, size_t length)
 {
 	return ~crc32_iscsi((unsigned char *)(uintptr_t)bytes, (int)length, ~crc);
 }
@@ -15,12 +15,12 @@ uint32_t kymo_frame_crc(const struct kymo_frame_header *header, const void *payl
 	struct kymo_frame_header copy = *header;
 
 	copy.crc32c = 0;
-	return crc32c(crc32c(0, &copy, sizeof copy), payload, header->stored_bytes);
+	return kymo_crc32c(kymo_crc32c(0, &copy, sizeof copy), payload, header->stored_bytes);
 }
 
 uint32_t kymo_trace_header_crc(const struct kymo_trace_header *header)
 {
-	return crc32c(0, header, offsetof(struct kymo_trace_header, crc32c));
+	return kymo_crc32c(0, header, offsetof(struct kymo_trace_header, crc32c));
 }
 
 enum kymo_frame_check kymo_frame_header_check(const struct kymo_frame_header *header)

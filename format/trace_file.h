@@ -103,7 +103,10 @@ struct kymo_trailer {
 };
 static_assert(sizeof(struct kymo_trailer) == 16, "format");
 
-/* CRC32C (Castagnoli) of @header, its crc32c field taken as 0, and of @payload. */
+/* CRC32C (Castagnoli) of @bytes; @crc: of what comes before them, or 0. */
+uint32_t kymo_crc32c(uint32_t crc, const void *bytes, size_t length);
+
+/* CRC32C of @header, its crc32c field taken as 0, and of @payload. */
 uint32_t kymo_frame_crc(const struct kymo_frame_header *header, const void *payload);
 
 /* CRC32C of a trace header's bytes before the crc32c field. */

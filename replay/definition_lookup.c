@@ -55,9 +55,13 @@ const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *proce
 		process, offsetof(struct kymo_traced_process, codes), id, &owner);
 
 	if (code && !code->content)
-		code->content = find_inherited(owner, offsetof(struct kymo_traced_process, contents),
-					       code->content_id, NULL);
+		code->content = kymo_traced_content(owner, code->content_id);
 	return code && code->content ? code : NULL;
+}
+
+struct kymo_content *kymo_traced_content(const struct kymo_traced_process *process, uint64_t id)
+{
+	return find_inherited(process, offsetof(struct kymo_traced_process, contents), id, NULL);
 }
 
 const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id)

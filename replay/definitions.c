@@ -130,6 +130,8 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 	memcpy(file, message->file, file_bytes);
 	memcpy(file + file_bytes, function, function_bytes);
 	*content = (struct kymo_content){
+		.id = message->id,
+		.process = process->number,
 		.file = file,
 		.function = file + file_bytes,
 		.first_line = message->first_line,

@@ -13,6 +13,9 @@
 
 /* What equal code objects share. */
 struct kymo_content {
+	uint64_t id;	  /* in process number @process, which defined it */
+	uint32_t process;
+	uint32_t number; /* in the index; 0: none */
 	const char *file;
 	const char *function; /* qualified name */
 	uint32_t first_line;
@@ -129,6 +132,7 @@ struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *
 
 /* What @process calls by @id; NULL where it is not defined. */
 const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *process, uint64_t id);
+struct kymo_content *kymo_traced_content(const struct kymo_traced_process *process, uint64_t id);
 const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id);
 /* True of StopIteration and what is derived from it. */
 bool kymo_traced_name_is_stop(const struct kymo_traced_process *process, uint64_t id);

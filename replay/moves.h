@@ -32,10 +32,11 @@ struct kymo_move {
 	uint32_t token; /* kind and field of the record */
 	uint32_t next;	/* of the same state, from 1; 0: no more */
 	uint32_t to;	/* state */
-	uint32_t first, count; /* of the steps on the way */
-	/* the event */
-	uint32_t kind;
+	uint32_t first; /* of the steps on the way */
+	uint32_t count : 24;
+	uint32_t kind : 8;     /* of the event, and its */
 	uint32_t offset, dest; /* units */
+	uint32_t hits; /* for who counts them: see index_build.c */
 };
 
 struct kymo_state {

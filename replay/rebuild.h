@@ -25,6 +25,8 @@ struct kymo_rebuilt {
 	uint64_t steps_code_id;
 	const struct kymo_step *steps;
 	uint32_t step_count;
+	struct kymo_moves *moves; /* NULL, or what holds these steps for as long as there is the code, */
+	uint32_t move;		  /* as those of this one */
 	bool is_unknown; /* something else did, and nobody can tell what */
 };
 
