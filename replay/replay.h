@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Going through a recorded run, forwards and backwards.
+ *
+ * A replay stands just after an event of one thread, the current one: after a LINE event its line is about to run.  Where
+ * the other threads are then follows from that.  A trace without events has no place to stand at.
+ *
+ * Each move reads the chunks that it cannot rule out by the index; docs/replay.md has what each costs.  Not thread-safe.
+ */
+#ifndef KYMO_REPLAY_REPLAY_H
+#define KYMO_REPLAY_REPLAY_H
+
+#include "replay/breaks.h"
+#include "replay/moment.h"
+#include "replay/walker.h"
+
+struct kymo_replay {
+	struct kymo_timeline timeline;
+	struct kymo_index index;
+	struct kymo_breaks breaks;
+	struct kymo_walker walker; /* of the current thread; stands where the replay stands */
+	bool is_open;		   /* there is a place to stand at: the walker is open */
+	uint64_t searches;	   /* for breaks, up to now */
+	const struct kymo_break *hit; /* by the last move; NULL: none.  Valid until breaks change */
+};
+
+enum kymo_go {
+	KYMO_GO_EVENT,    /* to the next event of this thread */
+	KYMO_GO_INTO,	    /* to its next line, in whatever frame */
+	KYMO_GO_OVER,	    /* to the next line of this frame or, when it is left, of its caller */
+	KYMO_GO_OUT,	    /* forwards: to where this frame is left; backwards: to the line that called it */
+	KYMO_GO_CONTINUE, /* to the next break, in whatever thread */
+	KYMO_GO_SWITCH,   /* to the first event after the GIL went to another thread; backwards: to the last before it came */
+};
+
+/* Why a move ended where it did. */
+enum kymo_stop {
+	KYMO_STOP_MOVED = 1, /* that is where it leads */
+	KYMO_STOP_BREAK,     /* a break was hit on the way: see kymo_replay.hit */
+	KYMO_STOP_MISSING,   /* what happens next was not recorded, or cannot be rebuilt */
+	KYMO_STOP_END,	     /* there is no more: at the first or last event of the thread */
+};
+
+/* Open the trace @path, and its index; stands at the last event of the first thread.  -ENODATA: it has no events. */
+KYMO_MUST_CHECK
+int kymo_replay_open(struct kymo_replay *replay, const char *path, struct kymo_error *error);
+void kymo_replay_close(struct kymo_replay *replay);
+
+static inline const struct kymo_event *kymo_replay_event(const struct kymo_replay *replay)
+{
+	return &replay->walker.event;
+}
+
+static inline size_t kymo_replay_stream(const struct kymo_replay *replay)
+{
+	return (size_t)(replay->walker.event.stream - replay->timeline.streams);
+}
+
+/* Returns an enum kymo_stop, or a negative errno: then it stands where it stood. */
+KYMO_MUST_CHECK
+int kymo_replay_forward(struct kymo_replay *replay, enum kymo_go go, struct kymo_error *error);
+KYMO_MUST_CHECK
+int kymo_replay_backward(struct kymo_replay *replay, enum kymo_go go, struct kymo_error *error);
+
+/*
+ * Go to the event at @at of the thread @stream, or to the last one before it; the first, if there is none.
+ * 0, or a negative errno: -ENOENT if the thread has no events.
+ */
+KYMO_MUST_CHECK
+int kymo_replay_seek(struct kymo_replay *replay, size_t stream, struct kymo_position at, struct kymo_error *error);
+/* The same, to the last event of the thread at @t_ns since the run began, or before. */
+KYMO_MUST_CHECK
+int kymo_replay_seek_time(struct kymo_replay *replay, size_t stream, int64_t t_ns, struct kymo_error *error);
+/* Make @stream the current thread, at the same moment.  1; 0, and nothing has changed: it has not begun then. */
+KYMO_MUST_CHECK
+int kymo_replay_switch(struct kymo_replay *replay, size_t stream, struct kymo_error *error);
+
+/*
+ * The stack where the replay stands, outermost first, also frames that a chunk's beginning does not list, in @out,
+ * which is to be released.
+ */
+KYMO_MUST_CHECK
+int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct kymo_error *error);
+
+#endif

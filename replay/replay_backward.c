@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Moving backwards.  A thread can be read forwards only: what is looked for is the last such event before this one. */
+#include <errno.h>
+
+#include "replay/replay_walks.h"
+
+/* The line of a frame that is told by the stack alone, or of its caller: what ran on @level before @chunk. */
+static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
+			    struct kymo_position *line, struct kymo_error *error)
+{
+	while (level && (chunk = kymo_find_level(replay, chunk, level))) {
+		struct kymo_stack behind;
+		int result = kymo_stack_behind(replay, chunk, &behind, error);
+		bool is_entered = false;
+
+		*line = (struct kymo_position){0};
+		if (result < 0)
+			return result;
+		for (; level > behind.hidden && !line->n; level--) {
+			const struct kymo_stack_frame *frame = &behind.frames[level - behind.hidden - 1];
+
+			if (level > kymo_stack_depth(&behind))
+				continue;
+			*line = frame->line_at;
+			is_entered = frame->entered.n;
+			if (!is_entered && !line->n)
+				break;
+		}
+		kymo_stack_release(&behind);
+		if (line->n)
+			return 1;
+	}
+	return 0;
+}
+
+/* The line before this one of the frame on @level, or of what called it.  1: @line is it; 0: there is none. */
+static int find_line(struct kymo_replay *replay, uint64_t level, struct kymo_position *line, struct kymo_error *error)
+{
+	const struct kymo_stack *stack = &replay->walker.stack;
+	bool is_at_line = kymo_is_stop(&replay->walker.event) && level == kymo_stack_depth(stack);
+
+	for (; level > stack->hidden; level--) {
+		const struct kymo_stack_frame *frame = &stack->frames[level - stack->hidden - 1];
+
+		*line = is_at_line ? frame->before : frame->line_at;
+		is_at_line = false;
+		if (line->n)
+			return 1;
+		if (!frame->entered.n)
+			break;
+	}
+	return level ? find_line_before(replay, kymo_this_chunk(replay), level, line, error) : 0;
+}
+
+static int stand_at_begin(struct kymo_replay *replay, size_t stream, struct kymo_error *error)
+{
+	int result = kymo_replay_seek(replay, stream, (struct kymo_position){0}, error);
+
+	return result ? result : KYMO_STOP_END;
+}
+
+static int stop_here(const struct kymo_replay *replay)
+{
+	unsigned kind = replay->walker.event.kind;
+
+	return kind == KYMO_EVENT_GAP || kind == KYMO_EVENT_UNKNOWN ? KYMO_STOP_MISSING : KYMO_STOP_MOVED;
+}
+
+/* The last break before this moment in the threads from @first to before @end, and after @until. */
+static int find_break(struct kymo_replay *replay, size_t first, size_t end, const struct kymo_moment *until,
+		      struct kymo_found_break *best, struct kymo_error *error)
+{
+	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event);
+	struct kymo_found_break found;
+
+	*best = (struct kymo_found_break){0};
+	for (size_t stream = first; stream < end; stream++) {
+		int result = kymo_find_break_before(replay, stream, &now, best->hit ? &best->moment : until, &found, error);
+
+		if (result < 0)
+			return result;
+		if (result)
+			*best = found;
+	}
+	return best->hit != NULL;
+}
+
+static int stand_at_break(struct kymo_replay *replay, const struct kymo_found_break *found, struct kymo_error *error)
+{
+	int result = kymo_stand_at(replay, found->chunk, found->moment.at, error);
+
+	replay->hit = found->hit;
+	return result ? result : KYMO_STOP_BREAK;
+}
+
+/* To the last line of the frame on @level, or of what called it; or to a break that was hit since. */
+static int go_to_line(struct kymo_replay *replay, uint64_t level, struct kymo_error *error)
+{
+	size_t stream = kymo_replay_stream(replay);
+	struct kymo_moment until = {.stream = stream};
+	struct kymo_found_break found;
+	int has_line = find_line(replay, level, &until.at, error);
+	int result = has_line < 0 ? has_line : find_break(replay, stream, stream + 1, has_line ? &until : NULL, &found, error);
+
+	if (result < 0)
+		return result;
+	if (result)
+		return stand_at_break(replay, &found, error);
+	if (!has_line)
+		return stand_at_begin(replay, stream, error);
+	result = kymo_replay_seek(replay, stream, until.at, error);
+	return result ? result : stop_here(replay);
+}
+
+static struct kymo_position before(struct kymo_position at)
+{
+	if (at.k > 1)
+		return (struct kymo_position){at.n, at.k - 1};
+	return at.k ? (struct kymo_position){at.n - 1, 0} : (struct kymo_position){at.n, UINT32_MAX};
+}
+
+static int go_to_last(struct kymo_replay *replay, kymo_wanted_event wants, struct kymo_error *error)
+{
+	struct kymo_position limit = before(kymo_position_of(&replay->walker.event));
+	size_t stream = kymo_replay_stream(replay);
+	int result = kymo_stand_at_last(replay, kymo_this_chunk(replay), limit, wants, error);
+
+	if (result < 0)
+		return result;
+	return result ? stop_here(replay) : stand_at_begin(replay, stream, error);
+}
+
+static int go_to_break(struct kymo_replay *replay, struct kymo_error *error)
+{
+	size_t stream = kymo_replay_stream(replay);
+	struct kymo_found_break found;
+	int result = find_break(replay, 0, replay->timeline.stream_count, NULL, &found, error);
+
+	if (result < 0)
+		return result;
+	return result ? stand_at_break(replay, &found, error) : stand_at_begin(replay, stream, error);
+}
+
+static int go_to_switch(struct kymo_replay *replay, struct kymo_error *error)
+{
+	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event), best = {0}, found;
+	const struct kymo_stream *streams = replay->timeline.streams;
+	int result;
+
+	if (!now.slice)
+		return kymo_fail(error, -ENOTSUP, "which thread ran when is not known here");
+	for (size_t stream = 0; stream < replay->timeline.stream_count; stream++) {
+		if (stream == now.stream || streams[stream].process != streams[now.stream].process)
+			continue;
+		result = kymo_moment_of_thread(&replay->index, stream, &now, &found, error);
+		if (result < 0)
+			return result;
+		if (result && found.slice > best.slice && found.interpreter == now.interpreter)
+			best = found;
+	}
+	if (!best.slice)
+		return stand_at_begin(replay, now.stream, error);
+	result = kymo_replay_seek(replay, best.stream, best.at, error);
+	return result ? result : KYMO_STOP_MOVED;
+}
+
+int kymo_replay_backward(struct kymo_replay *replay, enum kymo_go go, struct kymo_error *error)
+{
+	uint64_t depth = kymo_stack_depth(&replay->walker.stack);
+
+	replay->hit = NULL;
+	switch (go) {
+	case KYMO_GO_EVENT:
+		return go_to_last(replay, kymo_any_event, error);
+	case KYMO_GO_INTO:
+		return go_to_last(replay, kymo_stop_event, error);
+	case KYMO_GO_OVER:
+		return depth ? go_to_line(replay, depth, error) : go_to_last(replay, kymo_stop_event, error);
+	case KYMO_GO_OUT:
+		return depth ? go_to_line(replay, depth - 1, error) : go_to_last(replay, kymo_stop_event, error);
+	case KYMO_GO_CONTINUE:
+		return go_to_break(replay, error);
+	default:
+		return go_to_switch(replay, error);
+	}
+}

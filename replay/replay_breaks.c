@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Looking for breaks: which chunks may have some says the index, where exactly the events. */
+#include "replay/replay_walks.h"
+
+struct kymo_break_search kymo_break_search_begin(struct kymo_replay *replay)
+{
+	return (struct kymo_break_search){.number = ++replay->searches};
+}
+
+/* How often @at is hit in @chunk up to and with @limit. */
+static uint64_t count_in_chunk(struct kymo_replay *replay, const struct kymo_break *at,
+			       const struct kymo_chunk_summary *chunk, struct kymo_position limit)
+{
+	struct kymo_walker walker;
+	uint64_t count = 0;
+
+	kymo_walk(replay, &walker, chunk);
+	while (kymo_walk_next(&walker, chunk, NULL) > 0 &&
+	       kymo_position_compare(kymo_position_of(&walker.event), limit) <= 0)
+		for (uint32_t i = 0; i < replay->breaks.count; i++)
+			count += kymo_breaks_at(&replay->breaks, &walker.event, i) == at &&
+				 at == &replay->breaks.items[i];
+	kymo_walker_release(&walker);
+	return count;
+}
+
+/* Hits of @at in this thread up to this one: each search meets all of a chunk, or all from where it began. */
+static uint64_t count_hit(struct kymo_replay *replay, const struct kymo_break_search *search, struct kymo_break *at,
+			  const struct kymo_chunk_summary *chunk)
+{
+	if (at->search_number != search->number || at->counted_chunk != chunk) {
+		at->search_number = search->number;
+		at->counted_chunk = chunk;
+		at->counted = kymo_break_hits_before(&replay->breaks, at, chunk);
+		if (chunk == search->from)
+			at->counted += count_in_chunk(replay, at, chunk, search->from_at);
+	}
+	return ++at->counted;
+}
+
+const struct kymo_break *kymo_break_hit(struct kymo_replay *replay, const struct kymo_break_search *search,
+					const struct kymo_walker *walker, const struct kymo_chunk_summary *chunk)
+{
+	const struct kymo_breaks *breaks = &replay->breaks;
+	const struct kymo_break *hit = NULL;
+	struct kymo_break *at;
+
+	for (uint32_t i = 0; (at = kymo_breaks_at(breaks, &walker->event, i)); i = (uint32_t)(at - breaks->items) + 1) {
+		uint64_t hits = at->needs_hits ? count_hit(replay, search, at, chunk) : 0;
+
+		if (!hit && (!at->wants || at->wants(at, walker, hits)))
+			hit = at;
+	}
+	return hit;
+}
+
+/* The first break in @chunk after @after, or the last one, that lies before @before. */
+static int find_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk,
+			 const struct kymo_moment *after, const struct kymo_moment *before, bool wants_last,
+			 struct kymo_found_break *found, struct kymo_error *error)
+{
+	struct kymo_break_search search = kymo_break_search_begin(replay);
+	struct kymo_walker walker;
+	int result, is_found = 0;
+
+	kymo_walk(replay, &walker, chunk);
+	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
+		struct kymo_moment here = kymo_moment_of(&replay->timeline, &walker.event);
+		const struct kymo_break *hit = kymo_break_hit(replay, &search, &walker, chunk);
+
+		if (before && kymo_moment_compare(&replay->timeline, &here, before) >= 0)
+			break;
+		if (!hit || (after && kymo_moment_compare(&replay->timeline, &here, after) <= 0))
+			continue;
+		*found = (struct kymo_found_break){hit, chunk, here};
+		is_found = 1;
+		if (!wants_last)
+			break;
+	}
+	kymo_walker_release(&walker);
+	return result < 0 ? result : is_found;
+}
+
+int kymo_find_break_after(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now,
+			  const struct kymo_moment *until, struct kymo_found_break *found, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, stream);
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, stream, now);
+
+	for (chunk = chunk ? chunk : kymo_first_chunk(replay, stream); chunk < end; chunk++) {
+		struct kymo_moment begin = kymo_chunk_begin(&replay->index, chunk);
+		int result;
+
+		if (until && kymo_moment_compare(&replay->timeline, &begin, until) >= 0)
+			break;
+		if (!kymo_breaks_may_hit(&replay->breaks, chunk))
+			continue;
+		result = find_in_chunk(replay, chunk, now, until, false, found, error);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+int kymo_find_break_before(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now,
+			   const struct kymo_moment *until, struct kymo_found_break *found, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, stream);
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, stream, now);
+
+	for (; chunk && chunk >= first; chunk--) {
+		struct kymo_moment begin = kymo_chunk_begin(&replay->index, chunk);
+		int result = 0;
+
+		if (kymo_breaks_may_hit(&replay->breaks, chunk))
+			result = find_in_chunk(replay, chunk, until, now, true, found, error);
+		if (result || (until && kymo_moment_compare(&replay->timeline, &begin, until) <= 0))
+			return result;
+	}
+	return 0;
+}

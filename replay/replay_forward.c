@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Moving forwards: event by event, but for chunks that the index says nothing is in. */
+#include <errno.h>
+
+#include "replay/replay_walks.h"
+
+static bool leaves(const struct kymo_event *event)
+{
+	return event->kind == KYMO_PY_RETURN || event->kind == KYMO_PY_YIELD || event->kind == KYMO_PY_UNWIND;
+}
+
+struct goal {
+	enum kymo_go go;
+	uint64_t depth; /* OVER: of the frames that are looked at; OUT: of the one that is to be left */
+};
+
+/* True if the goal lies at the event that @walker has come to: an enum kymo_stop. */
+static enum kymo_stop reaches(struct goal *goal, const struct kymo_walker *walker)
+{
+	const struct kymo_event *event = &walker->event;
+	uint64_t depth = kymo_stack_depth(&walker->stack);
+	bool is_missing = event->kind == KYMO_EVENT_GAP || event->kind == KYMO_EVENT_UNKNOWN;
+	enum kymo_stop here = is_missing ? KYMO_STOP_MISSING : KYMO_STOP_MOVED;
+
+	switch (goal->go) {
+	case KYMO_GO_EVENT:
+		return here;
+	case KYMO_GO_INTO:
+		return kymo_is_stop(event) ? here : 0;
+	case KYMO_GO_OVER:
+		if (kymo_is_stop(event) && depth <= goal->depth)
+			return here;
+		/* Behind the outermost frame comes another. */
+		if (leaves(event) && depth <= goal->depth)
+			goal->depth = depth > 1 ? depth - 1 : 1;
+		return 0;
+	case KYMO_GO_OUT:
+		return depth < goal->depth || (depth == goal->depth && leaves(event)) ? here : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool may_reach(const struct goal *goal, const struct kymo_chunk_summary *chunk)
+{
+	if (goal->go == KYMO_GO_OVER || goal->go == KYMO_GO_OUT)
+		return chunk->lowest_depth <= goal->depth || chunk->flags & KYMO_SUMMARY_MISSING;
+	return true;
+}
+
+/* Go on with the first chunk from @chunk on in which something may be; its number, or NULL: there is none. */
+static const struct kymo_chunk_summary *skip(struct kymo_replay *replay, const struct goal *goal,
+					     const struct kymo_chunk_summary *chunk)
+{
+	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, chunk->stream);
+
+	while (chunk < end && !may_reach(goal, chunk) && !kymo_breaks_may_hit(&replay->breaks, chunk))
+		chunk++;
+	return chunk < end ? chunk : NULL;
+}
+
+static int stand_at_end(struct kymo_replay *replay, size_t stream, struct kymo_error *error)
+{
+	int result = kymo_replay_seek(replay, stream, (struct kymo_position){UINT64_MAX, 0}, error);
+
+	return result ? result : KYMO_STOP_END;
+}
+
+/* Within this thread. */
+static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *error)
+{
+	struct kymo_break_search search = kymo_break_search_begin(replay);
+	const struct kymo_chunk_summary *chunk = kymo_this_chunk(replay);
+	size_t stream = kymo_replay_stream(replay);
+
+	search.from = chunk;
+	search.from_at = kymo_position_of(&replay->walker.event);
+	for (;;) {
+		int result = kymo_walker_next(&replay->walker, error);
+		enum kymo_stop reached;
+
+		if (result < 0)
+			return result;
+		if (!result)
+			return KYMO_STOP_END;
+		if (replay->walker.chunk != chunk->chunk) {
+			const struct kymo_chunk_summary *next = skip(replay, &goal, ++chunk);
+
+			if (!next)
+				return stand_at_end(replay, stream, error);
+			if (next != chunk) {
+				struct kymo_walker walker;
+
+				kymo_walk(replay, &walker, next);
+				result = kymo_walker_next(&walker, error);
+				kymo_stand_with(replay, &walker);
+				if (result <= 0)
+					return result ? result : stand_at_end(replay, stream, error);
+				chunk = next;
+			}
+		}
+		replay->hit = kymo_break_hit(replay, &search, &replay->walker, chunk);
+		reached = reaches(&goal, &replay->walker);
+		if (replay->hit)
+			return KYMO_STOP_BREAK;
+		if (reached)
+			return reached;
+	}
+}
+
+/* To the first break after this moment in any thread. */
+static int run_on(struct kymo_replay *replay, struct kymo_error *error)
+{
+	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event);
+	struct kymo_found_break best = {0}, found;
+	int result;
+
+	for (size_t stream = 0; stream < replay->timeline.stream_count; stream++) {
+		result = kymo_find_break_after(replay, stream, &now, best.hit ? &best.moment : NULL, &found, error);
+		if (result < 0)
+			return result;
+		if (result)
+			best = found;
+	}
+	if (!best.hit)
+		return stand_at_end(replay, now.stream, error);
+	result = kymo_stand_at(replay, best.chunk, best.moment.at, error);
+	replay->hit = best.hit;
+	return result ? result : KYMO_STOP_BREAK;
+}
+
+/* The first event of @stream after @now in another turn of the GIL.  1: @found is it; 0: there is none. */
+static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now,
+		     struct kymo_moment *found, const struct kymo_chunk_summary **in, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, stream, now);
+	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, stream);
+	struct kymo_walker walker;
+	int result = 0;
+
+	for (chunk = chunk ? chunk : kymo_first_chunk(replay, stream); chunk < end; chunk++) {
+		kymo_walk(replay, &walker, chunk);
+		while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
+			*found = kymo_moment_of(&replay->timeline, &walker.event);
+			if (found->slice && found->interpreter == now->interpreter && found->slice > now->slice)
+				break;
+		}
+		kymo_walker_release(&walker);
+		*in = chunk;
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+static int run_to_switch(struct kymo_replay *replay, struct kymo_error *error)
+{
+	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event), best = {0}, found;
+	const struct kymo_chunk_summary *chunk = NULL, *in;
+	const struct kymo_stream *streams = replay->timeline.streams;
+	int result;
+
+	if (!now.slice)
+		return kymo_fail(error, -ENOTSUP, "which thread ran when is not known here");
+	for (size_t stream = 0; stream < replay->timeline.stream_count; stream++) {
+		if (stream == now.stream || streams[stream].process != streams[now.stream].process)
+			continue;
+		result = find_turn(replay, stream, &now, &found, &in, error);
+		if (result < 0)
+			return result;
+		if (result && (!chunk || found.slice < best.slice)) {
+			best = found;
+			chunk = in;
+		}
+	}
+	if (!chunk)
+		return stand_at_end(replay, now.stream, error);
+	result = kymo_stand_at(replay, chunk, best.at, error);
+	return result ? result : KYMO_STOP_MOVED;
+}
+
+int kymo_replay_forward(struct kymo_replay *replay, enum kymo_go go, struct kymo_error *error)
+{
+	uint64_t depth = kymo_stack_depth(&replay->walker.stack);
+
+	replay->hit = NULL;
+	switch (go) {
+	case KYMO_GO_CONTINUE:
+		return run_on(replay, error);
+	case KYMO_GO_SWITCH:
+		return run_to_switch(replay, error);
+	case KYMO_GO_OVER:
+		/* The frame on top may be about to be left. */
+		if (replay->walker.stack.is_leaving && depth > 1)
+			depth--;
+		break;
+	case KYMO_GO_OUT:
+		if (replay->walker.stack.is_leaving)
+			depth--;
+		break;
+	default:
+		break;
+	}
+	return run(replay, (struct goal){go, depth}, error);
+}

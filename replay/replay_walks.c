@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replay/replay_walks.h"
+
+#include <errno.h>
+
+const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream)
+{
+	return replay->index.chunks + replay->index.first_chunks[stream];
+}
+
+const struct kymo_chunk_summary *kymo_end_chunk(const struct kymo_replay *replay, size_t stream)
+{
+	return replay->index.chunks + replay->index.first_chunks[stream + 1];
+}
+
+const struct kymo_chunk_summary *kymo_this_chunk(const struct kymo_replay *replay)
+{
+	const struct kymo_event *event = &replay->walker.event;
+	const struct kymo_chunk_summary *chunk = kymo_index_find(&replay->index, kymo_replay_stream(replay), event->n);
+
+	/* What a stack at the end of a chunk tells has the number of the next event. */
+	while (chunk > kymo_first_chunk(replay, chunk->stream) && chunk->chunk > replay->walker.chunk)
+		chunk--;
+	return chunk;
+}
+
+void kymo_walk(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk)
+{
+	kymo_walker_open(walker, &replay->timeline, &replay->timeline.streams[chunk->stream], chunk->chunk);
+}
+
+int kymo_walk_next(struct kymo_walker *walker, const struct kymo_chunk_summary *chunk, struct kymo_error *error)
+{
+	int result = kymo_walker_next(walker, error);
+
+	return result > 0 && walker->chunk != chunk->chunk ? 0 : result;
+}
+
+void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker)
+{
+	if (replay->is_open)
+		kymo_walker_release(&replay->walker);
+	replay->walker = *walker;
+	replay->is_open = true;
+}
+
+int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
+		 struct kymo_error *error)
+{
+	struct kymo_walker walker;
+	int result;
+
+	kymo_walk(replay, &walker, chunk);
+	while ((result = kymo_walk_next(&walker, chunk, error)) > 0)
+		if (!kymo_position_compare(kymo_position_of(&walker.event), at)) {
+			kymo_stand_with(replay, &walker);
+			return 0;
+		}
+	kymo_walker_release(&walker);
+	return result ? result : kymo_fail(error, -EBADMSG, "the index does not fit the trace; remove it to have it made anew");
+}
+
+bool kymo_any_event(const struct kymo_walker *walker)
+{
+	(void)walker;
+	return true;
+}
+
+bool kymo_stop_event(const struct kymo_walker *walker)
+{
+	return kymo_is_stop(&walker->event);
+}
+
+/* The last event of @chunk up to @limit that is wanted.  1: @found is it; 0: there is none. */
+static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
+			 kymo_wanted_event wants, struct kymo_position *found, struct kymo_error *error)
+{
+	struct kymo_walker walker;
+	bool is_found = false;
+	int result;
+
+	kymo_walk(replay, &walker, chunk);
+	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
+		struct kymo_position at = kymo_position_of(&walker.event);
+
+		if (kymo_position_compare(at, limit) > 0)
+			break;
+		if (wants(&walker)) {
+			*found = at;
+			is_found = true;
+		}
+	}
+	kymo_walker_release(&walker);
+	return result < 0 ? result : is_found;
+}
+
+int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
+			 kymo_wanted_event wants, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, chunk->stream);
+	struct kymo_position found;
+
+	for (; chunk >= first; chunk--) {
+		int result;
+
+		if (wants == kymo_stop_event && !chunk->lines && !(chunk->flags & KYMO_SUMMARY_MISSING))
+			continue;
+		result = last_in_chunk(replay, chunk, limit, wants, &found, error);
+		if (result < 0)
+			return result;
+		if (result) {
+			result = kymo_stand_at(replay, chunk, found, error);
+			return result ? result : 1;
+		}
+	}
+	return 0;
+}
+
+const struct kymo_chunk_summary *kymo_find_level(const struct kymo_replay *replay,
+						   const struct kymo_chunk_summary *chunk, uint64_t level)
+{
+	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, chunk->stream);
+
+	while (chunk > first) {
+		chunk--;
+		if (chunk->lowest_depth <= level || chunk->flags & KYMO_SUMMARY_MISSING)
+			return chunk;
+	}
+	return NULL;
+}
+
+int kymo_stack_behind(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_stack *out,
+			struct kymo_error *error)
+{
+	struct kymo_walker walker;
+	int result;
+
+	kymo_walk(replay, &walker, chunk);
+	do {
+		result = kymo_walker_next(&walker, error);
+	} while (result > 0 &&
+		  kymo_position_compare(kymo_position_of(&walker.event), (struct kymo_position){chunk->last_n, 0}) < 0);
+	*out = walker.stack;
+	walker.stack = (struct kymo_stack){0};
+	kymo_walker_release(&walker);
+	if (result >= 0 && out->is_leaving) {
+		if (out->count)
+			out->count--;
+		else if (out->hidden)
+			out->hidden--;
+		out->is_leaving = false;
+	}
+	return result < 0 ? result : 0;
+}
