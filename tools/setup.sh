@@ -2,7 +2,7 @@
 # Sourced by `dev`: what a machine needs before anything can be built, and how it is found or installed.
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev liblz4-dev libjansson-dev
-    libxxhash-dev libisal-dev libcriterion-dev)
+    libxxhash-dev libisal-dev libsqlite3-dev libedit-dev libcriterion-dev)
 versions=(3.15 3.14 3.13 3.12)
 requirements=(pytest pytest-timeout hypothesis coverage)
 extras=(greenlet pytest-xdist tox nox uv) # used by tests where they can be had

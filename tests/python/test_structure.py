@@ -17,7 +17,8 @@ MAY_INCLUDE = {
     "pyext": {"format", "recorder", "pyext"},
     "reader": {"format", "reader"},
     "replay": {"format", "replay"},
-    "cli": {"format", "recorder", "reader", "replay", "cli"},
+    "debugger": {"format", "replay", "debugger"},
+    "cli": {"format", "recorder", "reader", "replay", "debugger", "cli"},
 }
 
 
