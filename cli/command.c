@@ -9,8 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/text.h"
 #include "format/kinds.h"
+#include "replay/text.h"
 #include "replay/timeline.h"
 
 int kymo_usage_error(char *const *argv, const char *format, ...)

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
-#include "cli/text.h"
+#include "replay/describe.h"
 #include "replay/merge.h"
+#include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo events [options] TRACE\n"

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
 #include "cli/progress.h"
-#include "cli/text.h"
+#include "replay/describe.h"
 #include "replay/index.h"
+#include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo index TRACE\n"

@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
 #include "cli/overview.h"
-#include "cli/text.h"
+#include "replay/describe.h"
+#include "replay/text.h"
 
 #define THREADS_SHOWN 20 /* of each process, as text */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
 #include "cli/progress.h"
+#include "replay/describe.h"
 
 static void add(struct kymo_summary *total, const struct kymo_summary *part)
 {

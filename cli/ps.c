@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
 #include "cli/sessions.h"
-#include "cli/text.h"
+#include "replay/describe.h"
+#include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo ps [TRACE]\n"

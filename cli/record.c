@@ -15,10 +15,10 @@
 #include "cli/launch.h"
 #include "cli/python_choice.h"
 #include "cli/record_options.h"
-#include "cli/text.h"
 #include "format/atomics.h"
 #include "reader/reader.h"
 #include "recorder/session_create.h"
+#include "replay/text.h"
 #include "replay/trace.h"
 
 static const char help[] =

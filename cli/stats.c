@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/overview.h"
-#include "cli/text.h"
+#include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo stats TRACE\n"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
-#include "cli/text.h"
+#include "replay/describe.h"
+#include "replay/text.h"
 #include "replay/thread_cursor.h"
 
 static const char help[] =

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
 #include "cli/progress.h"
-#include "cli/text.h"
+#include "replay/describe.h"
 #include "replay/summary.h"
+#include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo verify TRACE\n"

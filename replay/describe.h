@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What several verbs say about a trace, in the same words. */
-#ifndef KYMO_CLI_DESCRIBE_H
-#define KYMO_CLI_DESCRIBE_H
+#ifndef KYMO_REPLAY_DESCRIBE_H
+#define KYMO_REPLAY_DESCRIBE_H
 
 #include <stdio.h>
 

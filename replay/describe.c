@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/describe.h"
+#include "replay/describe.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/text.h"
+#include "replay/text.h"
 
 static void put_detail(FILE *out, const struct kymo_event *event)
 {

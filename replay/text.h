@@ -3,8 +3,8 @@
  * Writing what a trace contains: names are anything that a program made up, so what could
  * steer a terminal, or is no UTF-8, is escaped.
  */
-#ifndef KYMO_CLI_TEXT_H
-#define KYMO_CLI_TEXT_H
+#ifndef KYMO_REPLAY_TEXT_H
+#define KYMO_REPLAY_TEXT_H
 
 #include <stdint.h>
 #include <stdio.h>
