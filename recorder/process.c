@@ -14,6 +14,9 @@
 #include "recorder/cells.h"
 #include "recorder/redact.h"
 
+/* PF_FORKNOEXEC of the kernel's flags word. */
+#define FORKED_WITHOUT_EXEC 0x40
+
 struct kymo_process *kymo_current_process;
 pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -41,15 +44,16 @@ uint32_t kymo_next_text_id(void)
 	return kymo_add_u32(&last_text_id, 1) + 1;
 }
 
-/* Field 22 of /proc/self/stat, counted from behind the command, which may hold anything. */
-static uint64_t start_ticks(void)
+/* Fields 22 and 9 of /proc/self/stat, counted from behind the command, which may hold anything. */
+static uint64_t start_ticks(bool *is_forked)
 {
 	char text[2048];
-	unsigned long long ticks = 0;
+	unsigned long long ticks = 0, flags = 0;
 	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 	char *at;
 
+	*is_forked = true;
 	if (fd >= 0)
 		close(fd);
 	if (length <= 0)
@@ -58,9 +62,12 @@ static uint64_t start_ticks(void)
 	at = strrchr(text, ')');
 	for (int field = 3; at && field <= 22; field++) {
 		at = strchr(at + 1, ' ');
+		if (at && field == 9)
+			flags = strtoull(at, NULL, 10);
 		if (at && field == 22)
 			ticks = strtoull(at, NULL, 10);
 	}
+	*is_forked = flags & FORKED_WITHOUT_EXEC;
 	return ticks;
 }
 
@@ -116,11 +123,15 @@ static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
 	const char *dir = process->session->dir;
 	char path[KYMO_PAGE_BYTES];
+	bool is_forked;
 	int result;
 
 	facts->pid = (uint32_t)getpid();
 	facts->parent_pid = (uint32_t)getppid();
-	facts->start_ticks = start_ticks();
+	facts->start_ticks = start_ticks(&is_forked);
+	/* A child of a recorded process has this from its parent. */
+	if (!*facts->forked_from)
+		facts->image_start_ticks = is_forked ? 0 : facts->start_ticks;
 	facts->pid_namespace = pid_namespace();
 	facts->started_clock = kymo_session_clock(process->session);
 	process->folder = make_folder(dir, facts->start_ticks);
