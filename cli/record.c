@@ -41,6 +41,7 @@ static const char help[] =
 	"  --include=GLOB        only files like this; may be repeated\n"
 	"  --omit=GLOB           no files like this; may be repeated\n"
 	"  --no-stdlib           no code of the standard library\n"
+	"  --no-sources          leave the text of source files out of the trace\n"
 	"  --no-subprocesses     only the command itself, no process that it starts\n"
 	"  --session-dir=DIR     where the shared memory lies while the command runs\n"
 	"  -o, --output=FILE     the trace (default: kymo-NAME-DATE-TIME.kymo)\n"

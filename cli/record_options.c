@@ -31,6 +31,7 @@ static const struct setting {
 	[KYMO_RECORD_INCLUDE] = {"include", 0, LIST},
 	[KYMO_RECORD_OMIT] = {"omit", 0, LIST},
 	[KYMO_RECORD_NO_STDLIB] = {"no-stdlib", 0, FLAG},
+	[KYMO_RECORD_NO_SOURCES] = {"no-sources", 0, FLAG},
 	[KYMO_RECORD_NO_SUBPROCESSES] = {"no-subprocesses", 0, FLAG},
 	[KYMO_RECORD_SESSION_DIR] = {"session-dir", 0, WORD},
 	[KYMO_RECORD_OUTPUT] = {"output", 'o', WORD},
@@ -139,6 +140,9 @@ static int apply(struct reading *reading, enum kymo_record_option option, struct
 		break;
 	case KYMO_RECORD_NO_STDLIB:
 		config->no_stdlib = true;
+		break;
+	case KYMO_RECORD_NO_SOURCES:
+		config->no_sources = true;
 		break;
 	case KYMO_RECORD_NO_SUBPROCESSES:
 		config->no_subprocesses = true;

@@ -115,8 +115,9 @@ static void list_folders(struct kymo_reader *reader)
 	closedir(directory);
 }
 
-/* The first message of a stream says whose it is; it is there before the file's magic. */
-static void learn_process(struct kymo_reader *reader, struct kymo_image *image)
+/* The first message of a stream says whose it is; it is there before the file's magic.  Returns its
+ * length, at the start of reader->meta_buffer, or 0. */
+static size_t learn_process(struct kymo_reader *reader, struct kymo_image *image)
 {
 	ssize_t got = pread(image->meta.fd, reader->meta_buffer, reader->meta_capacity,
 			    KYMO_PAGE_BYTES);
@@ -126,10 +127,10 @@ static void learn_process(struct kymo_reader *reader, struct kymo_image *image)
 
 	if (got <= 0 || !(n = kymo_varint_get(reader->meta_buffer, (size_t)got, &bytes)) ||
 	    bytes > (size_t)got - n)
-		return;
+		return 0;
 	definition = kymo__definition__unpack(NULL, bytes, reader->meta_buffer + n);
 	if (!definition)
-		return;
+		return 0;
 	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS) {
 		uint64_t pid_namespace = definition->process->pid_namespace;
 
@@ -139,12 +140,15 @@ static void learn_process(struct kymo_reader *reader, struct kymo_image *image)
 				    pid_namespace != reader->pid_namespace;
 	}
 	kymo__definition__free_unpacked(definition, NULL);
+	return n + bytes;
 }
 
 /* Open an image's definitions, and give it its number. */
 static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 {
 	const struct kymo_past_process *past;
+	uint64_t seen_ns = 0;
+	size_t first;
 	int err = kymo_meta_view_open(&image->meta, image->folder_fd, reader->access, NULL);
 
 	if (err) {
@@ -166,7 +170,7 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 	image->meta_freed = image->meta_taken / KYMO_PAGE_BYTES * KYMO_PAGE_BYTES;
 	if (image->meta_freed < KEPT_META_BYTES)
 		image->meta_freed = KEPT_META_BYTES;
-	learn_process(reader, image);
+	first = learn_process(reader, image);
 	reader->has_new = true;
 	past = past_process(reader, image->folder);
 	if (past) {
@@ -176,7 +180,12 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 	} else {
 		image->number = ++reader->images_seen;
 		kymo_run_define_process_seen(&reader->writer, image->number, image->folder);
+		/* Who salvages may see it long after it was there. */
+		if (reader->access == KYMO_ACCESS_DRAIN)
+			seen_ns = kymo_unix_ns();
 	}
+	kymo_sources_begin_process(reader->sources, image->number, seen_ns, image->meta_taken);
+	kymo_sources_scan(reader->sources, image->number, 0, reader->meta_buffer, first, false);
 }
 
 void kymo_images_discover(struct kymo_reader *reader)
@@ -299,8 +308,10 @@ void kymo_image_close(struct kymo_reader *reader, struct kymo_image *image, bool
 	free(image->rings);
 	image->rings = NULL;
 	image->ring_count = 0;
-	if (image->is_ready)
+	if (image->is_ready) {
+		kymo_sources_end_process(reader->sources, image->number);
 		kymo_meta_view_close(&image->meta);
+	}
 	image->is_ready = false;
 	kymo_life_unwatch(&image->life);
 	image->is_gone = true;

@@ -109,6 +109,7 @@ static bool drain_meta_frame(struct kymo_reader *reader, struct kymo_image *imag
 		return grow_meta_buffer(reader, needed);
 	kymo_trace_writer_put_meta(&reader->writer, image->number, image->meta_taken,
 				   reader->meta_buffer, whole, false);
+	kymo_sources_scan(reader->sources, image->number, image->meta_taken, reader->meta_buffer, whole, false);
 	image->meta_taken += whole;
 	release_meta(reader, image);
 	/* A long message was the exception: go back to the usual size. */
@@ -136,6 +137,25 @@ static bool drain_meta(struct kymo_reader *reader, struct kymo_image *image, uns
 		kymo_reader_tick(reader);
 	}
 	return false;
+}
+
+/* Files are to be read soon after the program has read them: look into what is not taken yet. */
+static void scan_meta(struct kymo_reader *reader, struct kymo_image *image)
+{
+	uint64_t scanned = kymo_sources_scanned(reader->sources, image->number);
+	/* (C5) acquire: as in drain_meta(). */
+	uint64_t committed = kymo_load_acquire_u64(&image->meta.page->committed), needed;
+	uint32_t whole;
+	size_t want;
+
+	if (committed <= scanned || committed >= INT64_MAX - KYMO_PAGE_BYTES || image->meta_is_bad)
+		return;
+	want = committed - scanned < reader->meta_capacity ? (size_t)(committed - scanned) : reader->meta_capacity;
+	if (pread(image->meta.fd, reader->meta_buffer, want, (off_t)(KYMO_PAGE_BYTES + scanned)) != (ssize_t)want)
+		return;
+	whole = whole_messages(reader->meta_buffer, want, &needed);
+	if (whole != UINT32_MAX)
+		kymo_sources_scan(reader->sources, image->number, scanned, reader->meta_buffer, whole, false);
 }
 
 /* Events in a chunk that was still open, whose last ordinal its header does not name yet. */
@@ -239,11 +259,12 @@ bool kymo_image_drain(struct kymo_reader *reader, struct kymo_image *image)
 	kymo_image_open_rings(reader, image);
 	if (is_meta_due(reader, image))
 		has_more = drain_meta(reader, image, META_FRAMES_AT_ONCE);
-	if (reader->session.policy == KYMO_POLICY_OVERWRITE)
-		return has_more;
-	for (uint32_t i = 0; i < image->ring_count; i++)
-		if (image->rings[i]->is_open)
-			has_more |= drain_ring(reader, image, i + 1);
+	if (reader->session.policy != KYMO_POLICY_OVERWRITE)
+		for (uint32_t i = 0; i < image->ring_count; i++)
+			if (image->rings[i]->is_open)
+				has_more |= drain_ring(reader, image, i + 1);
+	if (!has_more)
+		scan_meta(reader, image);
 	return has_more;
 }
 

@@ -38,34 +38,59 @@ static int add_process(struct kymo_past *past, const Kymo__ProcessSeen *seen)
 		return -ENOMEM;
 	past->processes = grown;
 	process = &grown[past->process_count++];
-	*process = (struct kymo_past_process){.number = seen->process};
+	*process = (struct kymo_past_process){.number = seen->process, .seen_ns = seen->seen_unix_ns};
 	strncpy(process->folder, seen->folder, sizeof process->folder - 1);
 	return 0;
 }
 
-static int learn_message(struct kymo_past *past, const uint8_t *bytes, size_t length)
+static int learn_message(struct kymo_past *past, struct kymo_sources *sources, const uint8_t *bytes, size_t length)
 {
 	Kymo__Definition *definition = kymo__definition__unpack(NULL, length, bytes);
 	int err = 0;
 
 	if (!definition)
 		return 0;
-	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS_SEEN)
+	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS_SEEN) {
 		err = add_process(past, definition->process_seen);
-	else if (definition->kind_case == KYMO__DEFINITION__KIND_CLOCK)
+		kymo_sources_begin_process(sources, definition->process_seen->process,
+					   definition->process_seen->seen_unix_ns, 0);
+	} else if (definition->kind_case == KYMO__DEFINITION__KIND_CLOCK) {
 		past->last_counter = definition->clock->counter;
+	} else if (definition->kind_case == KYMO__DEFINITION__KIND_SOURCE) {
+		kymo_sources_know(sources, definition->source->file);
+	}
 	kymo__definition__free_unpacked(definition, NULL);
 	return err;
 }
 
-static int learn_run(struct kymo_past *past, const struct kymo_frame_header *header,
-		     const uint8_t *stored)
+static int learn_run(struct kymo_past *past, struct kymo_sources *sources, const struct kymo_frame_header *header,
+		     const uint8_t *raw)
 {
-	uint8_t *raw = malloc(header->raw_bytes + 1);
 	size_t at = 0, n;
 	uint64_t message;
 	int err = 0;
 
+	while (!err && (n = kymo_varint_get(raw + at, header->raw_bytes - at, &message)) &&
+	       message <= header->raw_bytes - at - n) {
+		err = learn_message(past, sources, raw + at + n, message);
+		at += n + message;
+	}
+	past->run_position = header->seq + header->raw_bytes;
+	return err;
+}
+
+static int learn_definitions(struct kymo_past *past, struct kymo_sources *sources,
+			     const struct kymo_frame_header *header, const uint8_t *stored)
+{
+	struct kymo_past_process *process = find_process(past, header->process);
+	uint8_t *raw;
+	int err = 0;
+
+	if (process)
+		process->meta_taken = header->seq + header->raw_bytes;
+	if (header->process && !sources)
+		return 0;
+	raw = malloc(header->raw_bytes + 1);
 	if (!raw)
 		return -ENOMEM;
 	if (!(header->flags & KYMO_FRAME_LZ4))
@@ -73,12 +98,10 @@ static int learn_run(struct kymo_past *past, const struct kymo_frame_header *hea
 	else if (LZ4_decompress_safe((const char *)stored, (char *)raw, (int)header->stored_bytes,
 				     (int)header->raw_bytes) != (int)header->raw_bytes)
 		goto out;
-	while (!err && (n = kymo_varint_get(raw + at, header->raw_bytes - at, &message)) &&
-	       message <= header->raw_bytes - at - n) {
-		err = learn_message(past, raw + at + n, message);
-		at += n + message;
-	}
-	past->run_position = header->seq + header->raw_bytes;
+	if (header->process)
+		kymo_sources_scan(sources, header->process, header->seq, raw, header->raw_bytes, true);
+	else
+		err = learn_run(past, sources, header, raw);
 out:
 	free(raw);
 	return err;
@@ -109,29 +132,17 @@ static int learn_chunk(struct kymo_past *past, const struct kymo_frame_header *h
 	return 0;
 }
 
-static int learn_frame(struct kymo_past *past, const struct kymo_frame_header *header,
-		       const uint8_t *stored)
-{
-	struct kymo_past_process *process;
-
-	if (header->kind == KYMO_FRAME_CHUNK)
-		return learn_chunk(past, header);
-	if (header->kind != KYMO_FRAME_META)
-		return 0;
-	if (!header->process)
-		return learn_run(past, header, stored);
-	process = find_process(past, header->process);
-	if (process)
-		process->meta_taken = header->seq + header->raw_bytes;
-	return 0;
-}
-
 /* Learn from @header, found by @scan, and copy its frame to @writer if there is one. */
 static int take_frame(struct kymo_past *past, const struct kymo_frame_scan *scan,
-		      const struct kymo_frame_header *header, struct kymo_trace_writer *writer)
+		      const struct kymo_frame_header *header, struct kymo_trace_writer *writer,
+		      struct kymo_sources *sources)
 {
-	int err = learn_frame(past, header, scan->payload);
+	int err = 0;
 
+	if (header->kind == KYMO_FRAME_CHUNK)
+		err = learn_chunk(past, header);
+	else if (header->kind == KYMO_FRAME_META)
+		err = learn_definitions(past, sources, header, scan->payload);
 	past->end = scan->next;
 	past->frames++;
 	if (!err && writer && !writer->is_full)
@@ -140,7 +151,8 @@ static int take_frame(struct kymo_past *past, const struct kymo_frame_scan *scan
 }
 
 static int walk(struct kymo_past *past, int fd, bool stops_at_damage,
-		struct kymo_trace_writer *writer, struct kymo_watch *watch, struct kymo_error *error)
+		struct kymo_trace_writer *writer, struct kymo_sources *sources, struct kymo_watch *watch,
+		struct kymo_error *error)
 {
 	struct kymo_frame_scan *scan = malloc(sizeof *scan);
 	struct kymo_trace_header trace_header;
@@ -160,7 +172,7 @@ static int walk(struct kymo_past *past, int fd, bool stops_at_damage,
 		kymo_store_relaxed_u64(&watch->done, scan->next);
 		if (is_derived)
 			continue;
-		err = take_frame(past, scan, &header, writer);
+		err = take_frame(past, scan, &header, writer, sources);
 		if (err)
 			kymo_fail(error, err, "no memory");
 	}
@@ -171,17 +183,18 @@ static int walk(struct kymo_past *past, int fd, bool stops_at_damage,
 	return err;
 }
 
-int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage, struct kymo_error *error)
+int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage, struct kymo_sources *sources,
+		   struct kymo_error *error)
 {
 	struct kymo_watch unwatched;
 
-	return walk(past, fd, stops_at_damage, NULL, &unwatched, error);
+	return walk(past, fd, stops_at_damage, NULL, sources, &unwatched, error);
 }
 
-int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *writer,
+int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *writer, struct kymo_sources *sources,
 		   struct kymo_watch *watch, struct kymo_error *error)
 {
-	return walk(past, fd, false, writer, watch, error);
+	return walk(past, fd, false, writer, sources, watch, error);
 }
 
 void kymo_past_free(struct kymo_past *past)

@@ -23,6 +23,9 @@
  * when it is waited for, and of the command to `kymo record`, which tells us. */
 #define STATUS_NS 3000000U
 #define ROOT_STATUS_NS 100000000U
+/* How long sources are still read at the end. */
+#define PATIENCE_NS 1000000000U
+#define PATIENCE_ALIVE_NS 100000000U
 /* A process whose life cannot be watched has ended when it was quiet for so long. */
 #define QUIET_NS 10000000000U
 
@@ -62,6 +65,7 @@ void kymo_reader_close(struct kymo_reader *reader)
 		kymo_image_close(reader, image, false);
 	}
 	kymo_session_view_close(&reader->session);
+	kymo_sources_free(reader->sources);
 	kymo_past_free(&reader->past);
 	free(reader->payload);
 	free(reader->seqs);
@@ -287,16 +291,20 @@ static const char *loop(struct kymo_reader *reader, const char *session_dir, str
 		if (is_over && idle_turns > 1)
 			return "complete";
 		kymo_unrecorded_look(reader, session_dir, kymo_monotonic_ns());
-		if (!has_more)
+		if (!has_more && !kymo_sources_work(reader->sources, reader->tick_ns + TICK_NS))
 			sleep_until(reader->tick_ns + TICK_NS);
 	}
 }
 
-static void end_images(struct kymo_reader *reader)
+/* True if some of their processes go on. */
+static bool end_images(struct kymo_reader *reader)
 {
+	bool is_alive = false;
+
 	kymo_images_end_execed(reader);
 	for (struct kymo_image *image = reader->images, *next; image; image = next) {
 		next = image->next;
+		is_alive |= image->is_ready;
 		if (image->is_ready)
 			kymo_image_end(reader, image,
 				       image->is_foreign ? KYMO__PROCESS_END__HOW__UNKNOWN :
@@ -305,6 +313,7 @@ static void end_images(struct kymo_reader *reader)
 		else if (!image->is_gone)
 			kymo_image_close(reader, image, true);
 	}
+	return is_alive;
 }
 
 static int seal(struct kymo_reader *reader, const char *reason, struct kymo_error *error)
@@ -312,7 +321,8 @@ static int seal(struct kymo_reader *reader, const char *reason, struct kymo_erro
 	char text[256];
 
 	kymo_images_discover(reader);
-	end_images(reader);
+	/* Processes that go on may wait for the reader until it says that it is closed. */
+	kymo_sources_finish(reader->sources, end_images(reader) ? PATIENCE_ALIVE_NS : PATIENCE_NS);
 	kymo_run_define_clock(&reader->writer, reader->session.counter);
 	snprintf(text, sizeof text, "%s", reason);
 	if (reader->writer.is_full)
@@ -349,7 +359,7 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 	if (has_past)
 		fd = open(incomplete, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0) {
-		err = kymo_past_read(&reader->past, fd, true, error);
+		err = kymo_past_read(&reader->past, fd, true, reader->sources, error);
 		close(fd);
 		if (!err)
 			err = kymo_trace_writer_resume(&reader->writer, config->output, &options,
@@ -391,7 +401,9 @@ static int start(struct kymo_reader *reader, const char *session_dir, struct kym
 		err = kymo_fail(error, -EBUSY, "process %u reads this session already", before);
 	else if (!config || config->output[0] != '/')
 		err = kymo_fail(error, -EBADMSG, "session: no absolute path for the trace");
-	else
+	if (!err && !config->no_sources)
+		reader->sources = kymo_sources_make(&reader->writer, reader->pid_namespace);
+	if (!err)
 		err = begin_trace(reader, config, error);
 	reader->unrecorded.has_no_children = config && config->no_subprocesses;
 	if (config)

@@ -7,6 +7,7 @@
 
 #include "reader/reader.h"
 #include "reader/run_definitions.h"
+#include "reader/source_queue.h"
 #include "reader/trace_writer.h"
 #include "reader/unrecorded.h"
 #include "reader/view.h"
@@ -21,6 +22,7 @@ struct kymo_past_ring {
 struct kymo_past_process {
 	uint32_t number;
 	uint64_t meta_taken;
+	uint64_t seen_ns; /* unix time */
 	char folder[64];
 };
 
@@ -40,6 +42,7 @@ struct kymo_reader {
 	enum kymo_access access;
 	struct kymo_trace_writer writer;
 	struct kymo_past past;
+	struct kymo_sources *sources; /* NULL: none are wanted */
 	struct kymo_image *images;
 	uint32_t images_seen;
 	bool has_new;     /* images that may have replaced others */
@@ -69,9 +72,9 @@ void kymo_reader_close(struct kymo_reader *reader);
 /* The serialized Session message of file `run`, from malloc, or NULL. */
 uint8_t *kymo_reader_read_run(const struct kymo_reader *reader, uint32_t *bytes);
 
-/* Learn what the trace @fd holds, up to its end or, if asked, to the first damage. */
+/* Learn what the trace @fd holds, up to its end or, if asked, to the first damage; @sources learn with it. */
 KYMO_MUST_CHECK int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage,
-				   struct kymo_error *error);
+				   struct kymo_sources *sources, struct kymo_error *error);
 void kymo_past_free(struct kymo_past *past);
 
 /*
@@ -79,7 +82,8 @@ void kymo_past_free(struct kymo_past *past);
  * do not fit there, it is full afterwards.
  */
 KYMO_MUST_CHECK int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *writer,
-				   struct kymo_watch *watch, struct kymo_error *error);
+				   struct kymo_sources *sources, struct kymo_watch *watch,
+				   struct kymo_error *error);
 
 /* Delete folder @name in @parent_fd and the files in it. */
 bool kymo_folder_remove(int parent_fd, const char *name);

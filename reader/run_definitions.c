@@ -30,6 +30,15 @@ void kymo_run_definitions_flush(struct kymo_trace_writer *writer)
 	writer->run_used = 0;
 }
 
+int kymo_run_put_frame(struct kymo_trace_writer *writer, const uint8_t *bytes, uint32_t length)
+{
+	int err = kymo_trace_writer_put_meta(writer, 0, writer->run_position, bytes, length, false);
+
+	if (!err)
+		writer->run_position += length;
+	return err;
+}
+
 /* Room for one message of @bytes and its length; NULL: no buffer holds it. */
 static uint8_t *room(struct kymo_trace_writer *writer, size_t bytes)
 {
@@ -73,9 +82,7 @@ void kymo_run_define_session(struct kymo_trace_writer *writer, const uint8_t *se
 	memcpy(whole, whole_head, whole_head_bytes);
 	memcpy(whole + whole_head_bytes, session, bytes);
 	kymo_run_definitions_flush(writer);
-	kymo_trace_writer_put_meta(writer, 0, writer->run_position, whole,
-				   (uint32_t)whole_head_bytes + bytes, false);
-	writer->run_position += whole_head_bytes + bytes;
+	kymo_run_put_frame(writer, whole, (uint32_t)whole_head_bytes + bytes);
 	free(whole);
 }
 

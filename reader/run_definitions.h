@@ -26,6 +26,9 @@ void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, uint32_t pid,
 				const char *command, const char *reason);
 void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason);
 
+/* Messages that go out alone, after their lengths.  Returns 0 or -ENOSPC. */
+int kymo_run_put_frame(struct kymo_trace_writer *writer, const uint8_t *bytes, uint32_t length);
+
 /* Write what was gathered. */
 void kymo_run_definitions_flush(struct kymo_trace_writer *writer);
 

@@ -17,6 +17,9 @@
 #include "reader/image.h"
 #include "reader/liveness.h"
 
+/* A file system that is gone may keep us waiting at each source. */
+#define SOURCES_PATIENCE_NS 60000000000U
+
 /* The salvaged trace while it is written: NAME.incomplete may be what it is made of. */
 static int begin(struct kymo_trace_writer *writer, const char *output, int past_fd,
 		 struct kymo_trace_options *options, struct kymo_error *error)
@@ -74,7 +77,7 @@ int kymo_salvage_trace(const char *trace, const char *output, struct kymo_watch 
 		err = begin(writer, output, fd, &options, error);
 	if (err)
 		goto out;
-	err = kymo_past_copy(&past, fd, writer, watch, error);
+	err = kymo_past_copy(&past, fd, writer, NULL, watch, error);
 	if (err) {
 		kymo_trace_writer_abandon(writer, true);
 		goto out;
@@ -125,13 +128,15 @@ static int salvage(struct kymo_reader *reader, const char *session_dir, const ch
 	bool is_over;
 	int fd, err;
 
+	if (!config->no_sources)
+		reader->sources = kymo_sources_make(&reader->writer, reader->pid_namespace);
 	snprintf(incomplete, sizeof incomplete, "%s.incomplete", config->output);
 	fd = open(incomplete, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	err = begin(&reader->writer, output, fd, &options, error);
 	if (err)
 		goto out;
 	if (fd >= 0) {
-		err = kymo_past_copy(&reader->past, fd, &reader->writer, watch, error);
+		err = kymo_past_copy(&reader->past, fd, &reader->writer, reader->sources, watch, error);
 		if (err) {
 			kymo_trace_writer_abandon(&reader->writer, true);
 			goto out;
@@ -148,6 +153,7 @@ static int salvage(struct kymo_reader *reader, const char *session_dir, const ch
 			      kymo_counter_read(reader->session.counter));
 	kymo_run_define_clock(&reader->writer, reader->session.counter);
 	is_over = take_session(reader);
+	kymo_sources_finish(reader->sources, SOURCES_PATIENCE_NS);
 	err = finish(&reader->writer, output, error);
 	if (!err && is_over) {
 		if (fd >= 0)

@@ -18,6 +18,7 @@ class _Options(TypedDict, total=False):
     include: str | Sequence[str]
     omit: str | Sequence[str]
     no_stdlib: bool
+    no_sources: bool
     no_subprocesses: bool
     session_dir: _Path
     force: bool

@@ -83,8 +83,8 @@ def start(output=None, **options):
 
     Options are those of `kymo record`, with underscores: events="flow" (a profile, or names of
     events with commas between them), c_calls=False, policy="block", clock="sampled", ring_size,
-    max_size, source, include, omit, no_stdlib, no_subprocesses, session_dir, force.  What is not
-    named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
+    max_size, source, include, omit, no_stdlib, no_sources, no_subprocesses, session_dir, force.
+    What is not named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
 
     If the process is recorded already, by another start() or by `kymo record`, this only adds
     to that recording, and output and options mean nothing.  Every start() needs a stop().

@@ -7,7 +7,7 @@ the option ring_size, and a variable goes before the file.
 
 import os
 
-_FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SUBPROCESSES", "FORCE", "QUIET")
+_FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SOURCES", "NO_SUBPROCESSES", "FORCE", "QUIET")
 _WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SESSION_DIR")
 _LISTS = ("SOURCE", "INCLUDE", "OMIT")
 

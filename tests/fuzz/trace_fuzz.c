@@ -68,7 +68,7 @@ static void learn_past(bool stops_at_damage)
 	struct kymo_error error;
 	struct kymo_past past;
 
-	if (!kymo_past_read(&past, file, stops_at_damage, &error))
+	if (!kymo_past_read(&past, file, stops_at_damage, NULL, &error))
 		kymo_past_free(&past);
 }
 
