@@ -26,6 +26,7 @@ int kymo_command_read(int argc, char **argv);
 int kymo_command_record(int argc, char **argv);
 int kymo_command_salvage(int argc, char **argv);
 int kymo_command_snapshot(int argc, char **argv);
+int kymo_command_source(int argc, char **argv);
 int kymo_command_stats(int argc, char **argv);
 int kymo_command_tail(int argc, char **argv);
 int kymo_command_verify(int argc, char **argv);

@@ -17,7 +17,8 @@ static const char help[] =
 	"usage: kymo info [--json] TRACE\n"
 	"\n"
 	"Print what a trace holds: the command and its configuration, processes and threads,\n"
-	"counts of events, what was lost and why, size, and how well times are known.\n"
+	"counts of events, what was lost and why, size, how well times are known, and how many\n"
+	"source files it holds.\n"
 	"\n"
 	"  --json   as one JSON object\n"
 	"  --help   this text\n";
@@ -164,6 +165,32 @@ static void print_totals(const struct kymo_overview *overview)
 	       overview->timeline.clock.is_calibrated ? "" : " (clock not calibrated)");
 }
 
+struct source_counts {
+	uint64_t held, verified, missing;
+};
+
+static struct source_counts count_sources(const struct kymo_definitions *definitions)
+{
+	struct source_counts counts = {0};
+
+	for (size_t i = 0; i < definitions->source_count; i++) {
+		counts.held += !definitions->sources[i].missing;
+		counts.verified += definitions->sources[i].is_verified;
+		counts.missing += definitions->sources[i].missing != NULL;
+	}
+	return counts;
+}
+
+static void print_sources(const struct kymo_definitions *definitions)
+{
+	const struct source_counts counts = count_sources(definitions);
+	char text[KYMO_TEXT_BYTES];
+
+	printf("sources    %s held", kymo_text_count(counts.held, text));
+	printf(", %s of them verified", kymo_text_count(counts.verified, text));
+	printf(", %s missing\n", kymo_text_count(counts.missing, text));
+}
+
 static void print_text(const struct kymo_overview *overview, const char *path)
 {
 	const struct kymo_definitions *definitions = &overview->timeline.definitions;
@@ -177,6 +204,7 @@ static void print_text(const struct kymo_overview *overview, const char *path)
 	for (size_t i = 0; i < definitions->process_count; i++)
 		print_process(overview, &definitions->processes[i]);
 	print_totals(overview);
+	print_sources(definitions);
 }
 
 /* A JSON string of what may be no UTF-8. */
@@ -293,6 +321,7 @@ static void print_json(const struct kymo_overview *overview)
 	const struct kymo_timeline *timeline = &overview->timeline;
 	const struct kymo_definitions *definitions = &timeline->definitions;
 	const struct kymo_summary *total = &overview->total;
+	const struct source_counts sources = count_sources(definitions);
 	json_t *processes = json_array(), *object;
 
 	for (size_t i = 0; i < definitions->process_count; i++)
@@ -310,6 +339,9 @@ static void print_json(const struct kymo_overview *overview)
 			   bytes_per_event(overview), "mean_t_err_ns", mean_error(total),
 			   "largest_t_err_ns", (json_int_t)total->largest_t_err_ns, "damaged",
 			   (json_int_t)(timeline->trace.damage_count + timeline->trace.damage_more));
+	json_object_set_new(object, "sources",
+			    json_pack("{sI, sI, sI}", "held", (json_int_t)sources.held, "verified",
+				      (json_int_t)sources.verified, "missing", (json_int_t)sources.missing));
 	json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 	putchar('\n');
 	json_decref(object);

@@ -16,6 +16,7 @@ static const struct command {
 	{"ps", "the processes of a trace, and of recordings that run now", kymo_command_ps},
 	{"stats", "counts per event kind and function", kymo_command_stats},
 	{"events", "the events themselves, as text or JSON lines", kymo_command_events},
+	{"source", "source files as they were when they were recorded", kymo_command_source},
 	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
 	{"index", "make what replay needs to find its way in a long trace", kymo_command_index},
 	{"verify", "check every byte of a trace", kymo_command_verify},

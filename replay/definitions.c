@@ -16,6 +16,7 @@ struct stream {
 	uint32_t process; /* index in definitions->processes; of the run: unused */
 	bool is_run;
 	uint64_t position; /* of bytes[0] */
+	const struct kymo_index_entry *frame; /* the last one, which began or went on what is in @bytes */
 	uint8_t *bytes;
 	size_t length, capacity;
 };
@@ -212,7 +213,7 @@ static int define_for_process(struct stream *stream, Kymo__Definition **owned, u
 	case KYMO__DEFINITION__KIND_TEXT:
 		return define_string(&process->texts, message->text->id, message->text->text,
 				     false, position);
-	default: /* modules and sources are read again by whoever needs them */
+	default: /* modules are read again by whoever needs them */
 		return 0;
 	}
 }
@@ -237,8 +238,42 @@ static int add_stall(struct kymo_definitions *definitions, const Kymo__ClockStal
 	return 0;
 }
 
-static int define_for_run(struct kymo_definitions *definitions, Kymo__Definition **owned)
+/* One allocation holds both strings. */
+static int add_source(struct stream *stream, const Kymo__Source *message, uint64_t position)
 {
+	struct kymo_definitions *definitions = stream->definitions;
+	size_t file_bytes = strlen(message->file) + 1, missing_bytes = strlen(message->missing) + 1;
+	struct kymo_source_place *place;
+	char *file;
+
+	if (position < stream->frame->seq) { /* messages are not cut: it could not be read again */
+		definitions->damaged++;
+		return 0;
+	}
+	file = malloc(file_bytes + missing_bytes);
+	if (!file || kymo_grow(&definitions->sources, &definitions->source_capacity, definitions->source_count + 1,
+			       sizeof *definitions->sources)) {
+		free(file);
+		return -ENOMEM;
+	}
+	memcpy(file, message->file, file_bytes);
+	memcpy(file + file_bytes, message->missing, missing_bytes);
+	place = &definitions->sources[definitions->source_count++];
+	*place = (struct kymo_source_place){
+		.file = file,
+		.process = message->process,
+		.is_verified = message->verified && missing_bytes == 1,
+		.missing = missing_bytes > 1 ? file + file_bytes : NULL,
+		.bytes = missing_bytes > 1 ? 0 : message->text.len,
+		.frame = stream->frame,
+		.offset = position - stream->frame->seq,
+	};
+	return 0;
+}
+
+static int define_for_run(struct stream *stream, Kymo__Definition **owned, uint64_t position)
+{
+	struct kymo_definitions *definitions = stream->definitions;
 	const Kymo__Definition *message = *owned;
 
 	switch (message->kind_case) {
@@ -252,6 +287,8 @@ static int define_for_run(struct kymo_definitions *definitions, Kymo__Definition
 		return add_clock(definitions, message->clock);
 	case KYMO__DEFINITION__KIND_CLOCK_STALL:
 		return add_stall(definitions, message->clock_stall);
+	case KYMO__DEFINITION__KIND_SOURCE:
+		return add_source(stream, message->source, position);
 	default:
 		break;
 	}
@@ -271,7 +308,7 @@ static int define(struct stream *stream, const uint8_t *bytes, size_t length, ui
 		return 0;
 	}
 	if (stream->is_run)
-		result = define_for_run(definitions, &message);
+		result = define_for_run(stream, &message, position);
 	else
 		result = define_for_process(stream, &message, position);
 	kymo__definition__free_unpacked(message, NULL);
@@ -383,6 +420,7 @@ static int load_streams(struct kymo_definitions *definitions, struct kymo_trace 
 		if (entry->kind != KYMO_FRAME_META)
 			continue;
 		result = kymo_trace_read(trace, entry, &frame, error);
+		stream.frame = entry;
 		if (!result)
 			result = feed(&stream, entry->seq, frame.payload, frame.header.raw_bytes);
 		else if (result == -EBADMSG)
@@ -405,6 +443,21 @@ static int compare_stalls(const void *left, const void *right)
 	const struct kymo_clock_stall *a = left, *b = right;
 
 	return a->to_counter < b->to_counter ? -1 : a->to_counter > b->to_counter;
+}
+
+/* Of several with one name, the first one that was written stays in front. */
+static int compare_sources(const void *left, const void *right)
+{
+	const struct kymo_source_place *a = left, *b = right;
+	int order = strcmp(a->file, b->file);
+
+	if (order)
+		return order;
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->frame != b->frame)
+		return a->frame < b->frame ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
 /* What the reader says of processes: their folders and ends. */
@@ -462,6 +515,8 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 	if (definitions->stall_count)
 		qsort(definitions->stalls, definitions->stall_count, sizeof *definitions->stalls,
 		      compare_stalls);
+	if (definitions->source_count)
+		qsort(definitions->sources, definitions->source_count, sizeof *definitions->sources, compare_sources);
 	for (size_t i = 0; i < definitions->process_count; i++) {
 		struct kymo_traced_process *process = &definitions->processes[i];
 
@@ -498,6 +553,9 @@ void kymo_definitions_release(struct kymo_definitions *definitions)
 	}
 	for (size_t i = 0; i < definitions->kept_count; i++)
 		kymo__definition__free_unpacked(definitions->kept[i], NULL);
+	for (size_t i = 0; i < definitions->source_count; i++)
+		free((char *)(uintptr_t)definitions->sources[i].file);
+	free(definitions->sources);
 	free(definitions->kept);
 	free(definitions->clocks);
 	free(definitions->stalls);

@@ -99,6 +99,17 @@ struct kymo_clock_stall {
 	int64_t reach_ns; /* for clock.c: how late an event in it, or in those that follow, may be */
 };
 
+/* Where the trace holds the source of a file; the text stays there: see sources.h. */
+struct kymo_source_place {
+	const char *file;
+	uint32_t process; /* whose; 0: of all that have none of their own */
+	bool is_verified;
+	const char *missing; /* why there is no text; NULL: there is one */
+	uint64_t bytes;
+	const struct kymo_index_entry *frame;
+	uint64_t offset; /* of the message in the frame's payload */
+};
+
 struct kymo_definitions {
 	const Kymo__Session *session; /* NULL: lost */
 	const Kymo__Ending *ending;   /* NULL: the writer was killed */
@@ -108,7 +119,9 @@ struct kymo_definitions {
 	size_t clock_count, clock_capacity;
 	struct kymo_clock_stall *stalls; /* in the order of their ends */
 	size_t stall_count, stall_capacity;
-	/* every message of the run itself but clocks, in order; those kept of processes, too */
+	struct kymo_source_place *sources; /* by file and process */
+	size_t source_count, source_capacity;
+	/* every message of the run itself but clocks and sources, in order; those kept of processes, too */
 	Kymo__Definition **kept;
 	size_t kept_count, kept_capacity;
 	uint64_t messages;

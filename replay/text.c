@@ -34,21 +34,38 @@ static bool is_unsafe(uint32_t character)
 	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
 }
 
+/* Escape the character at @at; returns its length. */
+static size_t put_escaped(FILE *out, const unsigned char *at)
+{
+	uint32_t character;
+	size_t length = decode(at, &character);
+
+	if (length && !is_unsafe(character))
+		fwrite_unlocked(at, 1, length, out);
+	else if (!length || character < 0x100)
+		fprintf(out, "\\x%02x", length ? (unsigned)character : *at);
+	else
+		fprintf(out, "\\u%04" PRIx32, character);
+	return length ? length : 1;
+}
+
 void kymo_text_put(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
-	while (*at) {
-		uint32_t character;
-		size_t length = decode(at, &character);
+	while (*at)
+		at += put_escaped(out, at);
+}
 
-		if (length && !is_unsafe(character))
-			fwrite_unlocked(at, 1, length, out);
-		else if (!length || character < 0x100)
-			fprintf(out, "\\x%02x", length ? (unsigned)character : *at);
+void kymo_text_put_lines(FILE *out, const char *text, size_t bytes)
+{
+	const unsigned char *at = (const unsigned char *)text, *end = at + bytes;
+
+	while (at < end) {
+		if (*at == '\n' || *at == '\t')
+			putc_unlocked(*at++, out);
 		else
-			fprintf(out, "\\u%04" PRIx32, character);
-		at += length ? length : 1;
+			at += put_escaped(out, at);
 	}
 }
 

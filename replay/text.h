@@ -12,6 +12,9 @@
 /* For people: control characters and bytes that are no UTF-8 as \xNN or \uNNNN. */
 void kymo_text_put(FILE *out, const char *text);
 
+/* The same of @bytes that a NUL follows, in lines: line feeds and tabs stay. */
+void kymo_text_put_lines(FILE *out, const char *text, size_t bytes);
+
 /* A JSON string in its quotes; bytes that are no UTF-8 become U+FFFD. */
 void kymo_json_put(FILE *out, const char *text);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "replay/line_table.h"
+#include "replay/sources.h"
 #include "replay/thread_cursor.h"
 
 #define INPUT_BYTES 65536
@@ -165,6 +166,43 @@ static void look_up(struct kymo_timeline *timeline, const struct kymo_traced_pro
 	}
 }
 
+/* Line by line it is the text, but for the ends of the lines. */
+static void check_source(const struct kymo_source *source)
+{
+	size_t at = 0, bytes;
+	const char *line;
+
+	CHECK(source->bytes <= INPUT_BYTES && (!source->missing || !source->text));
+	for (uint64_t number = 1; (line = kymo_source_line(source, number, &bytes)); number++) {
+		CHECK(line == source->text + at && !memchr(line, '\n', bytes) && !memchr(line, '\r', bytes));
+		at += bytes;
+		if (at < source->bytes)
+			at += source->text[at] == '\r' && source->text[at + 1] == '\n' ? 2 : 1;
+	}
+	CHECK(at == source->bytes);
+}
+
+static void read_sources(struct kymo_timeline *timeline)
+{
+	const struct kymo_definitions *definitions = &timeline->definitions;
+	struct kymo_source source;
+
+	for (size_t i = 0; i < definitions->source_count; i++) {
+		const struct kymo_source_place *place = &definitions->sources[i];
+
+		CHECK(!kymo_source_load(timeline, place, &source, NULL));
+		CHECK(source.bytes == place->bytes);
+		check_source(&source);
+		kymo_source_release(&source);
+		CHECK(place->process || !kymo_traced_source(timeline, NULL, place->file, &source, NULL));
+		if (!place->process)
+			kymo_source_release(&source);
+		for (size_t n = 0; n < definitions->process_count; n++)
+			if (!kymo_traced_source(timeline, &definitions->processes[n], place->file, &source, NULL))
+				kymo_source_release(&source);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct file trace;
@@ -186,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort(); /* the trace itself is sound */
 	for (size_t i = 0; i < timeline.definitions.process_count; i++)
 		look_up(&timeline, &timeline.definitions.processes[i]);
+	read_sources(&timeline);
 	for (size_t i = 0; i < timeline.stream_count; i++) {
 		struct kymo_cursor cursor;
 		struct kymo_event event;

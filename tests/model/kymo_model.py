@@ -416,6 +416,15 @@ class Trace:
             if process.process and process.process["forked_from"]:
                 process.parent = folders.get(process.process["forked_from"])
 
+    def source(self, process, file):
+        """The Source message that @process means by @file, or None: section 6.4."""
+        sources = {}
+        for source in self.of_run("source"):
+            sources.setdefault((source["process"], source["file"]), source)
+        while process and (process.number, file) not in sources:
+            process = process.parent
+        return sources.get((process.number if process else 0, file))
+
     def _time_zero(self):
         if not self.clocks:
             return 0
