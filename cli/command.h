@@ -24,6 +24,7 @@ int kymo_command_info(int argc, char **argv);
 int kymo_command_ps(int argc, char **argv);
 int kymo_command_read(int argc, char **argv);
 int kymo_command_record(int argc, char **argv);
+int kymo_command_replay(int argc, char **argv);
 int kymo_command_salvage(int argc, char **argv);
 int kymo_command_snapshot(int argc, char **argv);
 int kymo_command_source(int argc, char **argv);

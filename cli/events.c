@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "replay/describe.h"
 #include "replay/merge.h"
+#include "replay/places.h"
 #include "replay/text.h"
 
 static const char help[] =
@@ -200,19 +201,8 @@ static int print(struct kymo_timeline *timeline, struct slice *slice, struct kym
 
 static bool parse_time(char **argv, const char *option, const char *text, int64_t *ns)
 {
-	static const struct {
-		const char *name;
-		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-	char *end;
-	double value = strtod(text, &end);
-
-	for (size_t i = 0; end > text && i < sizeof units / sizeof *units; i++)
-		if (!strcmp(end, units[i].name) && value * units[i].ns > -9e18 &&
-		    value * units[i].ns < 9e18) {
-			*ns = (int64_t)(value * units[i].ns);
-			return true;
-		}
+	if (kymo_parse_time(text, ns))
+		return true;
 	kymo_usage_error(argv, "%s: '%s' is no time; write 1.5, 12ms, 30us or 5ns", option, text);
 	return false;
 }

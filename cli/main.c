@@ -18,6 +18,7 @@ static const struct command {
 	{"events", "the events themselves, as text or JSON lines", kymo_command_events},
 	{"source", "source files as they were when they were recorded", kymo_command_source},
 	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
+	{"replay", "step through a recorded run, forwards and backwards", kymo_command_replay},
 	{"index", "make what replay needs to find its way in a long trace", kymo_command_index},
 	{"verify", "check every byte of a trace", kymo_command_verify},
 	{"salvage", "make a trace of what a killed reader left", kymo_command_salvage},

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/describe.h"
-#include "cli/text.h"
+#include "replay/describe.h"
+#include "replay/text.h"
 #include "replay/sources.h"
 
 static const char help[] =

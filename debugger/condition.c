@@ -24,11 +24,7 @@ struct kymo_condition {
 static int authorize(void *context, int action, const char *first, const char *second, const char *database,
 		     const char *trigger)
 {
-	struct kymo_condition *condition = context;
-
-	(void)database, (void)trigger;
-	if (action == SQLITE_READ && second && !strcmp(second, "hits"))
-		condition->needs_hits = true;
+	(void)context, (void)database, (void)trigger;
 	if (action == SQLITE_FUNCTION)
 		return second && !strcmp(second, "load_extension") ? SQLITE_DENY : SQLITE_OK;
 	if (action == SQLITE_READ)
@@ -47,7 +43,8 @@ struct kymo_condition *kymo_condition_new(const char *text, struct kymo_error *e
 	} else {
 		sqlite3_db_config(condition->database, SQLITE_DBCONFIG_DQS_DML, 1, NULL); /* "main" is a string */
 		sqlite3_limit(condition->database, SQLITE_LIMIT_LENGTH, 1000000);
-		sqlite3_set_authorizer(condition->database, authorize, condition);
+		sqlite3_set_authorizer(condition->database, authorize, NULL);
+		condition->needs_hits = strcasestr(text, "hits");
 		if (sqlite3_prepare_v3(condition->database, query, -1, SQLITE_PREPARE_PERSISTENT, &condition->statement,
 				       &rest))
 			kymo_fail(error, -EINVAL, "'%s': %s", text, sqlite3_errmsg(condition->database));

@@ -186,8 +186,10 @@ static bool names_type(const struct kymo_break *at, const char *name)
 	return !*at->name || (name && ends_with(name, at->name, '.'));
 }
 
-static bool is_at(const struct kymo_break *at, const struct kymo_event *event)
+static bool is_at(const struct kymo_break *at, const struct kymo_walker *walker)
 {
+	const struct kymo_event *event = &walker->event;
+
 	if (at->is_off)
 		return false;
 	switch (at->kind) {
@@ -198,18 +200,19 @@ static bool is_at(const struct kymo_break *at, const struct kymo_event *event)
 		return (event->kind == KYMO_PY_START || event->kind == KYMO_PY_START_AT) &&
 		       is_of(at, event->code->content->number);
 	default:
-		return event->kind == KYMO_RAISE && names_type(at, event->name);
+		return event->kind == KYMO_RAISE && !walker->is_passed_on && names_type(at, event->name);
 	}
 }
 
-struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_event *event, uint32_t from)
+struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_walker *walker, uint32_t from)
 {
+	const struct kymo_event *event = &walker->event;
 	bool is_raise = event->kind == KYMO_RAISE && breaks->watches_raises;
 
 	if (!breaks->count || (!is_raise && (!event->code || !breaks->is_watched[event->code->content->number])))
 		return NULL;
 	for (uint32_t i = from; i < breaks->count; i++)
-		if (is_at(&breaks->items[i], event))
+		if (is_at(&breaks->items[i], walker))
 			return &breaks->items[i];
 	return NULL;
 }
@@ -230,8 +233,8 @@ static uint64_t content_hits(const struct kymo_breaks *breaks, const struct kymo
 	return 0;
 }
 
-static uint64_t chunk_hits(struct kymo_breaks *breaks, const struct kymo_break *at,
-			   const struct kymo_chunk_summary *chunk)
+uint64_t kymo_break_hits_in(struct kymo_breaks *breaks, const struct kymo_break *at,
+			    const struct kymo_chunk_summary *chunk)
 {
 	const struct kymo_traced_process *process = breaks->index->timeline->streams[chunk->stream].process;
 	struct kymo_hits_reader reader;
@@ -301,7 +304,7 @@ uint64_t kymo_break_hits_before(struct kymo_breaks *breaks, struct kymo_break *a
 
 		for (size_t i = first; before && i < end; i++) {
 			before[i - first] = sum;
-			sum += chunk_hits(breaks, at, &index->chunks[i]);
+			sum += kymo_break_hits_in(breaks, at, &index->chunks[i]);
 		}
 		at->hits_before[chunk->stream] = before;
 	}

@@ -69,12 +69,15 @@ int64_t kymo_nearest_line(const struct kymo_index *index, const char *file, int6
 /* True if @file is @name, or ends with it at a /. */
 bool kymo_names_file(const char *name, const char *file);
 
-/* The first break from number @from of the list on that @event is at; what it wants is not asked for.  NULL: none. */
-struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_event *event, uint32_t from);
+/* The first break from number @from of the list on that @walker stands at; what it wants is not asked for.  NULL: none. */
+struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_walker *walker, uint32_t from);
 
 /* False if no break can be hit in @chunk. */
 bool kymo_breaks_may_hit(struct kymo_breaks *breaks, const struct kymo_chunk_summary *chunk);
 
+/* How often @at is hit in @chunk. */
+uint64_t kymo_break_hits_in(struct kymo_breaks *breaks, const struct kymo_break *at,
+			    const struct kymo_chunk_summary *chunk);
 /* How often @at was hit in the chunks before @chunk of its stream. */
 uint64_t kymo_break_hits_before(struct kymo_breaks *breaks, struct kymo_break *at,
 				const struct kymo_chunk_summary *chunk);

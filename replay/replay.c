@@ -27,7 +27,7 @@ static int stand_at_first(struct kymo_replay *replay, size_t stream, struct kymo
 int kymo_replay_seek(struct kymo_replay *replay, size_t stream, struct kymo_position at, struct kymo_error *error)
 {
 	const struct kymo_chunk_summary *chunk = kymo_index_find(&replay->index, stream, at.n);
-	int result = chunk ? kymo_stand_at_last(replay, chunk, at, kymo_any_event, error) : 0;
+	int result = chunk ? kymo_stand_at_last(replay, chunk, at, kymo_any_event, NULL, error) : 0;
 
 	replay->hit = NULL;
 	return result > 0 ? 0 : result < 0 ? result : stand_at_first(replay, stream, error);
@@ -121,4 +121,28 @@ int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct
 	if (out->hidden)
 		memmove(out->frames, out->frames + out->hidden, out->count * sizeof(*out->frames));
 	return 0;
+}
+
+int kymo_replay_top(struct kymo_replay *replay, size_t stream, const struct kymo_moment *moment,
+		    struct kymo_stack_frame *top, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *chunk;
+	const struct kymo_stack_frame *frame;
+	struct kymo_moment then;
+	struct kymo_walker walker;
+	int result = kymo_moment_of_thread(&replay->index, stream, moment, &then, error);
+
+	if (result <= 0)
+		return result;
+	chunk = kymo_index_find(&replay->index, stream, then.at.n);
+	kymo_walk(replay, &walker, chunk);
+	do {
+		result = kymo_walker_next(&walker, error);
+	} while (result > 0 && kymo_position_compare(kymo_position_of(&walker.event), then.at) < 0);
+	frame = kymo_stack_top(&walker.stack);
+	if (frame)
+		*top = *frame;
+	result = result < 0 ? result : frame != NULL;
+	kymo_walker_release(&walker);
+	return result;
 }

@@ -75,11 +75,26 @@ int kymo_replay_seek_time(struct kymo_replay *replay, size_t stream, int64_t t_n
 KYMO_MUST_CHECK
 int kymo_replay_switch(struct kymo_replay *replay, size_t stream, struct kymo_error *error);
 
+/* How often the first of @breaks was hit in the thread @stream, whatever it wants. */
+uint64_t kymo_replay_count_hits(struct kymo_replay *replay, struct kymo_breaks *breaks, size_t stream);
+/* The same, up to and with @moment in its thread. */
+uint64_t kymo_replay_hits_up_to(struct kymo_replay *replay, struct kymo_breaks *breaks,
+				const struct kymo_moment *moment);
+/* The hit with @number, from 1, among those.  1: @found is it; 0: there is none. */
+KYMO_MUST_CHECK
+int kymo_replay_find_hit(struct kymo_replay *replay, struct kymo_breaks *breaks, size_t stream, uint64_t number,
+			 struct kymo_moment *found, struct kymo_error *error);
+
 /*
  * The stack where the replay stands, outermost first, also frames that a chunk's beginning does not list, in @out,
  * which is to be released.
  */
 KYMO_MUST_CHECK
 int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct kymo_error *error);
+
+/* The frame on top of the thread @stream's stack at @moment.  1; 0: it has not begun, or nothing is known. */
+KYMO_MUST_CHECK
+int kymo_replay_top(struct kymo_replay *replay, size_t stream, const struct kymo_moment *moment,
+		    struct kymo_stack_frame *top, struct kymo_error *error);
 
 #endif

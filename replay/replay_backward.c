@@ -123,7 +123,7 @@ static int go_to_last(struct kymo_replay *replay, kymo_wanted_event wants, struc
 {
 	struct kymo_position limit = before(kymo_position_of(&replay->walker.event));
 	size_t stream = kymo_replay_stream(replay);
-	int result = kymo_stand_at_last(replay, kymo_this_chunk(replay), limit, wants, error);
+	int result = kymo_stand_at_last(replay, kymo_this_chunk(replay), limit, wants, NULL, error);
 
 	if (result < 0)
 		return result;

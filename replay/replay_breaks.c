@@ -7,8 +7,8 @@ struct kymo_break_search kymo_break_search_begin(struct kymo_replay *replay)
 	return (struct kymo_break_search){.number = ++replay->searches};
 }
 
-/* How often @at is hit in @chunk up to and with @limit. */
-static uint64_t count_in_chunk(struct kymo_replay *replay, const struct kymo_break *at,
+/* How often number @number of @breaks is hit in @chunk up to and with @limit. */
+static uint64_t count_in_chunk(struct kymo_replay *replay, const struct kymo_breaks *breaks, uint32_t number,
 			       const struct kymo_chunk_summary *chunk, struct kymo_position limit)
 {
 	struct kymo_walker walker;
@@ -17,9 +17,7 @@ static uint64_t count_in_chunk(struct kymo_replay *replay, const struct kymo_bre
 	kymo_walk(replay, &walker, chunk);
 	while (kymo_walk_next(&walker, chunk, NULL) > 0 &&
 	       kymo_position_compare(kymo_position_of(&walker.event), limit) <= 0)
-		for (uint32_t i = 0; i < replay->breaks.count; i++)
-			count += kymo_breaks_at(&replay->breaks, &walker.event, i) == at &&
-				 at == &replay->breaks.items[i];
+		count += kymo_breaks_at(breaks, &walker, number) == &breaks->items[number];
 	kymo_walker_release(&walker);
 	return count;
 }
@@ -33,7 +31,8 @@ static uint64_t count_hit(struct kymo_replay *replay, const struct kymo_break_se
 		at->counted_chunk = chunk;
 		at->counted = kymo_break_hits_before(&replay->breaks, at, chunk);
 		if (chunk == search->from)
-			at->counted += count_in_chunk(replay, at, chunk, search->from_at);
+			at->counted += count_in_chunk(replay, &replay->breaks, (uint32_t)(at - replay->breaks.items), chunk,
+						      search->from_at);
 	}
 	return ++at->counted;
 }
@@ -45,7 +44,7 @@ const struct kymo_break *kymo_break_hit(struct kymo_replay *replay, const struct
 	const struct kymo_break *hit = NULL;
 	struct kymo_break *at;
 
-	for (uint32_t i = 0; (at = kymo_breaks_at(breaks, &walker->event, i)); i = (uint32_t)(at - breaks->items) + 1) {
+	for (uint32_t i = 0; (at = kymo_breaks_at(breaks, walker, i)); i = (uint32_t)(at - breaks->items) + 1) {
 		uint64_t hits = at->needs_hits ? count_hit(replay, search, at, chunk) : 0;
 
 		if (!hit && (!at->wants || at->wants(at, walker, hits)))
@@ -118,4 +117,65 @@ int kymo_find_break_before(struct kymo_replay *replay, size_t stream, const stru
 			return result;
 	}
 	return 0;
+}
+
+/* The last chunk of @stream before which there are fewer hits than @number; NULL: it has no chunk. */
+static const struct kymo_chunk_summary *chunk_of_hit(struct kymo_replay *replay, struct kymo_breaks *breaks,
+						     size_t stream, uint64_t number)
+{
+	const struct kymo_chunk_summary *low = kymo_first_chunk(replay, stream), *high = kymo_end_chunk(replay, stream);
+
+	if (low == high)
+		return NULL;
+	while (high - low > 1) {
+		const struct kymo_chunk_summary *middle = low + (high - low) / 2;
+
+		if (kymo_break_hits_before(breaks, &breaks->items[0], middle) < number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int kymo_replay_find_hit(struct kymo_replay *replay, struct kymo_breaks *breaks, size_t stream, uint64_t number,
+			 struct kymo_moment *found, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *chunk = chunk_of_hit(replay, breaks, stream, number);
+	struct kymo_walker walker;
+	uint64_t hits;
+	int result;
+
+	if (!chunk || !number)
+		return 0;
+	hits = kymo_break_hits_before(breaks, &breaks->items[0], chunk);
+	kymo_walk(replay, &walker, chunk);
+	while ((result = kymo_walk_next(&walker, chunk, error)) > 0)
+		if (kymo_breaks_at(breaks, &walker, 0) && ++hits == number) {
+			*found = kymo_moment_of(&replay->timeline, &walker.event);
+			break;
+		}
+	kymo_walker_release(&walker);
+	return result;
+}
+
+uint64_t kymo_replay_count_hits(struct kymo_replay *replay, struct kymo_breaks *breaks, size_t stream)
+{
+	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, stream), *end = kymo_end_chunk(replay, stream);
+
+	if (first == end)
+		return 0;
+	return kymo_break_hits_before(breaks, &breaks->items[0], end - 1) +
+	       kymo_break_hits_in(breaks, &breaks->items[0], end - 1);
+}
+
+uint64_t kymo_replay_hits_up_to(struct kymo_replay *replay, struct kymo_breaks *breaks,
+				const struct kymo_moment *moment)
+{
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, moment->stream, moment);
+
+	if (!chunk)
+		return 0;
+	return kymo_break_hits_before(breaks, &breaks->items[0], chunk) +
+	       count_in_chunk(replay, breaks, 0, chunk, moment->at);
 }

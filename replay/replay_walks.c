@@ -60,20 +60,21 @@ int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *c
 	return result ? result : kymo_fail(error, -EBADMSG, "the index does not fit the trace; remove it to have it made anew");
 }
 
-bool kymo_any_event(const struct kymo_walker *walker)
+bool kymo_any_event(const struct kymo_walker *walker, const void *context)
 {
-	(void)walker;
+	(void)walker, (void)context;
 	return true;
 }
 
-bool kymo_stop_event(const struct kymo_walker *walker)
+bool kymo_stop_event(const struct kymo_walker *walker, const void *context)
 {
+	(void)context;
 	return kymo_is_stop(&walker->event);
 }
 
 /* The last event of @chunk up to @limit that is wanted.  1: @found is it; 0: there is none. */
 static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
-			 kymo_wanted_event wants, struct kymo_position *found, struct kymo_error *error)
+			 kymo_wanted_event wants, const void *context, struct kymo_position *found, struct kymo_error *error)
 {
 	struct kymo_walker walker;
 	bool is_found = false;
@@ -85,7 +86,7 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 
 		if (kymo_position_compare(at, limit) > 0)
 			break;
-		if (wants(&walker)) {
+		if (wants(&walker, context)) {
 			*found = at;
 			is_found = true;
 		}
@@ -95,7 +96,7 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 }
 
 int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
-			 kymo_wanted_event wants, struct kymo_error *error)
+			 kymo_wanted_event wants, const void *context, struct kymo_error *error)
 {
 	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, chunk->stream);
 	struct kymo_position found;
@@ -105,7 +106,7 @@ int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summa
 
 		if (wants == kymo_stop_event && !chunk->lines && !(chunk->flags & KYMO_SUMMARY_MISSING))
 			continue;
-		result = last_in_chunk(replay, chunk, limit, wants, &found, error);
+		result = last_in_chunk(replay, chunk, limit, wants, context, &found, error);
 		if (result < 0)
 			return result;
 		if (result) {

@@ -7,9 +7,10 @@
 
 #include "replay/replay.h"
 
-typedef bool (*kymo_wanted_event)(const struct kymo_walker *walker);
-bool kymo_any_event(const struct kymo_walker *walker);
-bool kymo_stop_event(const struct kymo_walker *walker);
+/* True of the events that are looked for. */
+typedef bool (*kymo_wanted_event)(const struct kymo_walker *walker, const void *context);
+bool kymo_any_event(const struct kymo_walker *walker, const void *context);
+bool kymo_stop_event(const struct kymo_walker *walker, const void *context);
 
 /* The chunks of @stream are those from the first to before the end. */
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream);
@@ -31,7 +32,7 @@ int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *c
 /* Stand at the last event up to @limit that is wanted, in @chunk or one before it.  1; 0: there is none. */
 KYMO_MUST_CHECK
 int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
-		       kymo_wanted_event wants, struct kymo_error *error);
+		       kymo_wanted_event wants, const void *context, struct kymo_error *error);
 
 /* The last chunk before @chunk in which the frame on @level of the stack may have been on top; NULL: none. */
 const struct kymo_chunk_summary *kymo_find_level(const struct kymo_replay *replay,

@@ -23,6 +23,18 @@ void kymo_walker_release(struct kymo_walker *walker)
 	kymo_stack_release(&walker->stack);
 }
 
+/* The interpreter raises an exception anew in each frame that it comes to; calls from C may lie in between. */
+static void follow_exception(struct kymo_walker *walker)
+{
+	const struct kymo_event *event = &walker->event;
+
+	walker->is_passed_on = event->kind == KYMO_RAISE && walker->has_unwound && event->name_id == walker->unwound;
+	if (event->kind == KYMO_C_RAISE)
+		return;
+	walker->has_unwound = event->kind == KYMO_PY_UNWIND;
+	walker->unwound = event->name_id;
+}
+
 int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 {
 	struct kymo_event *event = &walker->event;
@@ -35,6 +47,8 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 			return result;
 		if (kymo_stack_take(&walker->stack, event, &walker->cursor.sync))
 			return kymo_fail(error, -ENOMEM, "out of memory");
+		if (event->kind != KYMO_EVENT_STACK)
+			follow_exception(walker);
 	} while (event->kind == KYMO_EVENT_STACK ||
 		 (cursor->next_chunk <= walker->first_chunk && cursor->stream->chunk_count));
 	walker->chunk = cursor->next_chunk ? cursor->next_chunk - 1 : 0;

@@ -19,6 +19,9 @@ struct kymo_walker {
 	/* what kymo_walker_next() found */
 	struct kymo_event event;
 	size_t chunk; /* of the stream: of copies, the one that was read */
+	bool is_passed_on;   /* it is the RAISE of an exception that has just left the frame above */
+	bool has_unwound;    /* one has, of this type */
+	uint64_t unwound;
 };
 
 /* To before the first event of @chunk of @stream.  What @walker holds must be released. */

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "debugger/console.h"
+
+#include <ctype.h>
+#include <editline/readline.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "debugger/console_state.h"
+
+static void put_where(struct kymo_console *console, char *argument);
+static void go_up(struct kymo_console *console, char *argument);
+static void go_down(struct kymo_console *console, char *argument);
+static void put_list(struct kymo_console *console, char *argument);
+static void put_threads(struct kymo_console *console, char *argument);
+static void put_info(struct kymo_console *console, char *argument);
+static void put_help(struct kymo_console *console, char *argument);
+static void quit(struct kymo_console *console, char *argument);
+
+static const struct command {
+	const char *names; /* the first is the long one */
+	const char *argument;
+	const char *summary;
+	kymo_console_command run;
+	bool repeats; /* at an empty line */
+} commands[] = {
+	{"step s", "[N]", "to the next line, into calls", kymo_console_step, true},
+	{"next n", "[N]", "to the next line of this frame, over calls", kymo_console_next, true},
+	{"return finish fin r", "", "to where this frame is left", kymo_console_return, true},
+	{"continue cont c", "", "to the next breakpoint of any thread, or the end", kymo_console_continue, true},
+	{"until unt", "[LINE]", "to a line further down in this frame, or its end", kymo_console_until, true},
+	{"jump j", "LINE", "to where LINE of this file runs next, or else ran last", kymo_console_jump, false},
+	{"reverse-step rs", "[N]", "back to the line before, also of a call that was made", kymo_console_reverse_step, true},
+	{"reverse-next rn", "[N]", "back to the line before of this frame, or its caller's", kymo_console_reverse_next, true},
+	{"reverse-return reverse-finish rr", "", "back to the line that called this frame", kymo_console_reverse_return, true},
+	{"reverse-continue rc", "", "back to the breakpoint before, or the start", kymo_console_reverse_continue, true},
+	{"event e", "[N]", "to the next event, whatever it is", kymo_console_event, true},
+	{"reverse-event re", "[N]", "back to the event before", kymo_console_reverse_event, true},
+	{"next-switch ns", "", "to where another thread goes on", kymo_console_next_switch, true},
+	{"reverse-switch rsw", "", "back to where another thread was, before this one's turn", kymo_console_reverse_switch, true},
+	{"goto g", "WHERE", "to a time (12.5s, 30ms), an event (#123), N%, start, end or a mark", kymo_console_goto, false},
+	{"break b", "[WHERE [if CONDITION]]", "stop at FILE:LINE, LINE or FUNCTION; without WHERE, list all", kymo_console_break, false},
+	{"catch", "[TYPE]", "stop where an exception is raised", kymo_console_catch, false},
+	{"condition", "N [CONDITION]", "only where it holds: hits, depth, caller, time, thread, …", kymo_console_condition, false},
+	{"ignore", "N COUNT", "not the first COUNT times of each thread", kymo_console_ignore, false},
+	{"delete clear d cl", "[N]", "remove a breakpoint, or all", kymo_console_delete, false},
+	{"disable", "N", "keep a breakpoint, but do not stop there", kymo_console_disable, false},
+	{"enable", "N", "stop there again", kymo_console_enable, false},
+	{"hits", "[WHERE [K]]", "every time that a line ran; go to the K-th", kymo_console_hits, false},
+	{"where bt w", "", "the stack, the innermost frame last", put_where, false},
+	{"up u", "[N]", "select the caller", go_up, false},
+	{"down", "[N]", "select what was called", go_down, false},
+	{"list l", "[FIRST[,LAST]]", "source, as it was when recorded", put_list, true},
+	{"threads", "", "all threads at this moment", put_threads, false},
+	{"thread t", "N", "look at another thread, at the same moment", kymo_console_thread, false},
+	{"info i", "", "where this is, and what is known of it", put_info, false},
+	{"help h ?", "[COMMAND]", "this list", put_help, false},
+	{"quit q exit", "", "leave", quit, false},
+};
+
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+void kymo_console_fail(struct kymo_console *console, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(console->out, format, arguments);
+	va_end(arguments);
+	putc('\n', console->out);
+	console->has_failed = true;
+}
+
+char *kymo_console_word(char **text)
+{
+	char *word = *text + strspn(*text, " \t");
+	char *end = word + strcspn(word, " \t");
+
+	*text = end + strspn(end, " \t");
+	if (*end)
+		*end = '\0';
+	return word;
+}
+
+bool kymo_console_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	*number = strtoull(text, &end, 10);
+	return isdigit((unsigned char)*text) && !*end;
+}
+
+static bool has_name(const struct command *command, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = command->names; *at; at += strspn(at, " ")) {
+		size_t width = strcspn(at, " ");
+
+		if (width == length && !strncmp(at, name, length))
+			return true;
+		at += width;
+	}
+	return false;
+}
+
+/* By any of its names, or by what only one command begins with. */
+static const struct command *find_command(struct kymo_console *console, const char *name)
+{
+	const struct command *found = NULL;
+	bool is_ambiguous = false;
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (has_name(&commands[i], name))
+			return &commands[i];
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strncmp(commands[i].names, name, strlen(name)))
+			continue;
+		is_ambiguous |= found != NULL;
+		found = &commands[i];
+	}
+	if (found && !is_ambiguous)
+		return found;
+	kymo_console_fail(console, is_ambiguous ? "'%s' is the beginning of several commands; help lists them"
+						: "no command '%s'; help lists them", name);
+	return NULL;
+}
+
+static bool number_or_one(struct kymo_console *console, const char *argument, uint64_t *number)
+{
+	*number = 1;
+	if (!*argument || kymo_console_number(argument, number))
+		return true;
+	kymo_console_fail(console, "'%s' is no number", argument);
+	return false;
+}
+
+static void put_where(struct kymo_console *console, char *argument)
+{
+	struct kymo_stack stack;
+	struct kymo_error error;
+
+	(void)argument;
+	if (kymo_replay_stack(console->replay, &stack, &error)) {
+		kymo_console_fail(console, "%s", error.message);
+		return;
+	}
+	kymo_console_put_stack(console, &stack);
+	kymo_stack_release(&stack);
+}
+
+static void select_frame(struct kymo_console *console, const char *argument, bool is_up)
+{
+	struct kymo_stack stack;
+	struct kymo_error error;
+	uint64_t steps;
+
+	if (!number_or_one(console, argument, &steps))
+		return;
+	if (kymo_replay_stack(console->replay, &stack, &error)) {
+		kymo_console_fail(console, "%s", error.message);
+		return;
+	}
+	if (is_up ? console->selected + 1 >= stack.count : !console->selected) {
+		kymo_console_fail(console, is_up ? "this is the outermost frame" : "this is the innermost frame");
+	} else {
+		uint64_t most = is_up ? stack.count - 1 - console->selected : console->selected;
+
+		steps = steps < most ? steps : most;
+		console->selected = (uint32_t)(is_up ? console->selected + steps : console->selected - steps);
+		console->listed = 0;
+		kymo_console_put_frame(console, &stack);
+	}
+	kymo_stack_release(&stack);
+}
+
+static void go_up(struct kymo_console *console, char *argument)
+{
+	select_frame(console, argument, true);
+}
+
+static void go_down(struct kymo_console *console, char *argument)
+{
+	select_frame(console, argument, false);
+}
+
+#define LISTED_LINES 11
+
+static void put_list(struct kymo_console *console, char *argument)
+{
+	struct kymo_stack stack;
+	const struct kymo_stack_frame *frame = kymo_console_frame(console, &stack);
+	char *comma = strchr(argument, ',');
+	uint64_t first, last;
+
+	if (!frame)
+		return;
+	if (comma)
+		*comma++ = '\0';
+	first = console->listed ? (uint64_t)console->listed + 1
+	       : frame->line > LISTED_LINES / 2 ? (uint64_t)frame->line - LISTED_LINES / 2 : 1;
+	last = first + LISTED_LINES - 1;
+	if (*argument && !kymo_console_number(argument, &first))
+		kymo_console_fail(console, "list: '%s' is no line", argument);
+	else if (comma && !kymo_console_number(comma, &last))
+		kymo_console_fail(console, "list: '%s' is no line", comma);
+	else if (!frame->code)
+		kymo_console_fail(console, "which code this is was not recorded");
+	else {
+		if (*argument && !comma)
+			last = first + LISTED_LINES - 1;
+		kymo_console_put_lines(console, frame->code, (int64_t)first, (int64_t)last, frame->line);
+	}
+	kymo_stack_release(&stack);
+}
+
+static void put_threads(struct kymo_console *console, char *argument)
+{
+	(void)argument;
+	kymo_console_put_threads(console);
+}
+
+static void put_info(struct kymo_console *console, char *argument)
+{
+	(void)argument;
+	kymo_console_put_info(console);
+}
+
+void kymo_console_put_help(FILE *out)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		const struct command *command = &commands[i];
+		char usage[96], names[64];
+		char *others;
+
+		snprintf(names, sizeof names, "%s", command->names);
+		others = strchr(names, ' ');
+		if (others)
+			*others++ = '\0';
+		snprintf(usage, sizeof usage, "%s %s", names, command->argument);
+		fprintf(out, "  %-32s %s%s%s%s\n", usage, command->summary, others ? " (" : "", others ? others : "",
+			others ? ")" : "");
+	}
+}
+
+static void put_help(struct kymo_console *console, char *argument)
+{
+	const struct command *command;
+
+	if (!*argument) {
+		kymo_console_put_help(console->out);
+		return;
+	}
+	command = find_command(console, argument);
+	if (command)
+		fprintf(console->out, "%.*s %s: %s\n", (int)strcspn(command->names, " "), command->names,
+			command->argument, command->summary);
+}
+
+static void quit(struct kymo_console *console, char *argument)
+{
+	(void)argument;
+	console->is_over = true;
+}
+
+/* @line is changed.  Returns the command that it was, or NULL. */
+static const struct command *run_line(struct kymo_console *console, char *line)
+{
+	char *end = line + strlen(line), *name;
+	const struct command *command;
+
+	while (end > line && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	name = kymo_console_word(&line);
+	if (!*name || *name == '#')
+		return NULL;
+	command = find_command(console, name);
+	if (command)
+		command->run(console, line);
+	return command;
+}
+
+/* Completion of commands, for libedit. */
+static char *complete_command(const char *text, int state)
+{
+	static size_t at;
+
+	if (!state)
+		at = 0;
+	while (at < COMMANDS) {
+		const char *names = commands[at++].names;
+		size_t width = strcspn(names, " ");
+
+		if (!strncmp(names, text, strlen(text)))
+			return strndup(names, width);
+	}
+	return NULL;
+}
+
+static struct kymo_console *completed;
+
+/* Functions and files that ran, behind a command. */
+static char *complete_name(const char *text, int state)
+{
+	static uint32_t at;
+	const struct kymo_hits *hits = &completed->replay->index.hits;
+
+	if (!state)
+		at = 2;
+	while (at / 2 < hits->content_count) {
+		const struct kymo_content *content = hits->contents[at / 2].content;
+		const char *slash = strrchr(content->file, '/'), *file = slash ? slash + 1 : content->file;
+		const char *name = at % 2 ? file : content->function;
+
+		at++;
+		if (!strncmp(name, text, strlen(text)))
+			return strdup(name);
+	}
+	return NULL;
+}
+
+static char **complete(const char *text, int start, int end)
+{
+	(void)end;
+	return rl_completion_matches(text, start ? complete_name : complete_command);
+}
+
+/* The next line, to be freed; NULL: no more. */
+static char *read_line(struct kymo_console *console)
+{
+	char *line = NULL;
+	size_t capacity = 0;
+
+	if (console->is_terminal) {
+		line = readline("(kymo) ");
+		if (line && *line)
+			add_history(line);
+		return line;
+	}
+	if (getline(&line, &capacity, stdin) > 0)
+		return line;
+	free(line);
+	return NULL;
+}
+
+int kymo_console_run(struct kymo_replay *replay, const char *path)
+{
+	struct kymo_console console = {
+		.replay = replay,
+		.path = path,
+		.out = stdout,
+		.is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
+		.shown_stream = kymo_replay_stream(replay),
+	};
+	char *line, *last = NULL;
+	bool has_failed = false;
+
+	if (console.is_terminal) {
+		rl_initialize();
+		completed = &console;
+		rl_attempted_completion_function = complete;
+		using_history();
+	}
+	kymo_console_put_place(&console, 0);
+	while (!console.is_over && (line = read_line(&console))) {
+		const struct command *command;
+		char *again = NULL;
+
+		if (!line[strspn(line, " \t\n")] && last) {
+			free(line);
+			line = strdup(last);
+		}
+		again = line ? strdup(line) : NULL;
+		console.has_failed = false;
+		command = line ? run_line(&console, line) : NULL;
+		has_failed |= console.has_failed;
+		if (command) {
+			free(last);
+			last = command->repeats ? again : NULL;
+			if (last)
+				again = NULL;
+		}
+		free(again);
+		free(line);
+		fflush(stdout);
+	}
+	if (console.is_terminal && !console.is_over)
+		putchar('\n');
+	free(last);
+	if (console.has_source)
+		kymo_source_release(&console.source);
+	kymo_console_release_breaks(&console);
+	return has_failed && !console.is_terminal ? -1 : 0;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The debugger in the terminal: commands that pdb and gdb users know, over a recorded run.
+ */
+#ifndef KYMO_DEBUGGER_CONSOLE_H
+#define KYMO_DEBUGGER_CONSOLE_H
+
+#include <stdio.h>
+
+#include "replay/replay.h"
+
+/* Read commands from stdin up to its end or `quit`, and answer on stdout.  0, or -1: one of them failed, and stdin is no terminal. */
+int kymo_console_run(struct kymo_replay *replay, const char *path);
+
+/* The commands, for `kymo replay --help` and `help`. */
+void kymo_console_put_help(FILE *out);
+
+#endif

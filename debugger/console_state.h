@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The console's own state, and what its parts offer each other.  For console*.c alone. */
+#ifndef KYMO_DEBUGGER_CONSOLE_STATE_H
+#define KYMO_DEBUGGER_CONSOLE_STATE_H
+
+#include <stdio.h>
+
+#include "debugger/condition.h"
+#include "replay/replay.h"
+#include "replay/sources.h"
+
+struct kymo_console {
+	struct kymo_replay *replay;
+	const char *path;
+	FILE *out;
+	bool is_terminal;
+	bool is_over;
+	bool has_failed; /* the last command */
+	uint32_t selected; /* frame: 0 is the one on top */
+	int64_t listed;	   /* the last line that `list` showed; 0: none since the last move */
+	size_t shown_stream; /* that the last place was shown of */
+	/* the source that was shown last */
+	struct kymo_source source;
+	const struct kymo_content *source_of;
+	bool has_source;
+};
+
+/* Say what went wrong, in one line. */
+void kymo_console_fail(struct kymo_console *console, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * What is shown.
+ */
+/* Where the replay stands, after a move that ended as @stop (0: it was no move) says. */
+void kymo_console_put_place(struct kymo_console *console, int stop);
+void kymo_console_put_stack(struct kymo_console *console, struct kymo_stack *stack);
+void kymo_console_put_frame(struct kymo_console *console, const struct kymo_stack *stack);
+void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code *code, int64_t first, int64_t last,
+			    int64_t current);
+void kymo_console_put_threads(struct kymo_console *console);
+void kymo_console_put_info(struct kymo_console *console);
+void kymo_console_put_break(struct kymo_console *console, const struct kymo_break *at);
+
+/* The frame that is selected, in @stack, which is to be released; NULL: reported. */
+const struct kymo_stack_frame *kymo_console_frame(struct kymo_console *console, struct kymo_stack *stack);
+
+/*
+ * Commands; @argument is what stands behind the name, without spaces around it, "" if nothing does.
+ */
+typedef void (*kymo_console_command)(struct kymo_console *console, char *argument);
+
+void kymo_console_step(struct kymo_console *console, char *argument);
+void kymo_console_next(struct kymo_console *console, char *argument);
+void kymo_console_return(struct kymo_console *console, char *argument);
+void kymo_console_continue(struct kymo_console *console, char *argument);
+void kymo_console_event(struct kymo_console *console, char *argument);
+void kymo_console_next_switch(struct kymo_console *console, char *argument);
+void kymo_console_reverse_step(struct kymo_console *console, char *argument);
+void kymo_console_reverse_next(struct kymo_console *console, char *argument);
+void kymo_console_reverse_return(struct kymo_console *console, char *argument);
+void kymo_console_reverse_continue(struct kymo_console *console, char *argument);
+void kymo_console_reverse_event(struct kymo_console *console, char *argument);
+void kymo_console_reverse_switch(struct kymo_console *console, char *argument);
+void kymo_console_until(struct kymo_console *console, char *argument);
+void kymo_console_jump(struct kymo_console *console, char *argument);
+void kymo_console_goto(struct kymo_console *console, char *argument);
+void kymo_console_thread(struct kymo_console *console, char *argument);
+
+void kymo_console_break(struct kymo_console *console, char *argument);
+void kymo_console_catch(struct kymo_console *console, char *argument);
+void kymo_console_condition(struct kymo_console *console, char *argument);
+void kymo_console_ignore(struct kymo_console *console, char *argument);
+void kymo_console_delete(struct kymo_console *console, char *argument);
+void kymo_console_disable(struct kymo_console *console, char *argument);
+void kymo_console_enable(struct kymo_console *console, char *argument);
+void kymo_console_hits(struct kymo_console *console, char *argument);
+void kymo_console_release_breaks(struct kymo_console *console);
+
+/* The next word of *@text, which goes on behind it; "" if there is none. */
+char *kymo_console_word(char **text);
+/* A whole number that is all of @text. */
+bool kymo_console_number(const char *text, uint64_t *number);
+
+#endif

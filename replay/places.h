@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Places of a run that have names: times, ordinals, marks, and where it ended. */
+#ifndef KYMO_REPLAY_PLACES_H
+#define KYMO_REPLAY_PLACES_H
+
+#include "replay/replay.h"
+
+/* Nanoseconds of "1.5", "1.5s", "12ms", "30us" or "5ns"; false: it is no time. */
+bool kymo_parse_time(const char *text, int64_t *ns);
+
+/*
+ * Go to @place: "start" or "end" of the current thread; "#N", its event with this ordinal, or the last one before; "N%" of its
+ * events; a time since the run began, as above; the text of a mark, in any thread: the next one, or else the first.
+ * 0, or a negative errno: -EINVAL if it is none of these.
+ */
+KYMO_MUST_CHECK
+int kymo_replay_goto(struct kymo_replay *replay, const char *place, struct kymo_error *error);
+
+/*
+ * Go to where the run ended: where the exception was raised that ended the first process; or if a signal did, to the last
+ * event of any of its threads; or else to the last event of its first thread.
+ */
+KYMO_MUST_CHECK
+int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error);
+
+#endif
