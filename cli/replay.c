@@ -19,24 +19,52 @@ static const char help[] =
 	"  --help       this text\n"
 	"\n";
 
-static int run(struct kymo_replay *replay, const char *path, const char *at)
+static int run(struct kymo_index *index, const char *path, const char *at)
 {
+	struct kymo_replay replay;
 	struct kymo_error error;
+	int status;
 
-	if (at ? kymo_replay_goto(replay, at, &error) : kymo_replay_goto_end(replay, &error))
+	if (kymo_replay_open(&replay, index, &error))
 		return kymo_report(&error);
-	return kymo_console_run(replay, path) ? KYMO_EXIT_FAILURE : KYMO_EXIT_OK;
+	if (at ? kymo_replay_goto(&replay, at, &error) : kymo_replay_goto_end(&replay, &error))
+		status = kymo_report(&error);
+	else
+		status = kymo_console_run(&replay, path) ? KYMO_EXIT_FAILURE : KYMO_EXIT_OK;
+	kymo_replay_close(&replay);
+	return status;
+}
+
+static int open_and_run(const char *verb, const char *path, const char *at)
+{
+	struct kymo_timeline timeline;
+	struct kymo_progress progress;
+	struct kymo_index index;
+	struct kymo_error error;
+	int status;
+
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		return kymo_report(&error);
+	kymo_progress_begin(&progress, verb, &timeline.trace.watch);
+	status = kymo_index_open(&index, &timeline, path, &error);
+	kymo_progress_end(&progress);
+	kymo_report_damage(&timeline.trace);
+	if (status) {
+		status = kymo_report(&error);
+	} else {
+		status = run(&index, path, at);
+		kymo_index_close(&index);
+	}
+	kymo_timeline_close(&timeline);
+	return status;
 }
 
 int kymo_command_replay(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"at", required_argument, NULL, 'a'}, {"help", no_argument, NULL, 'h'}, {0}};
-	struct kymo_replay replay;
-	struct kymo_progress progress;
-	struct kymo_error error;
 	const char *path, *at = NULL;
-	int option, result;
+	int option;
 
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (option == 'h') {
@@ -51,13 +79,5 @@ int kymo_command_replay(int argc, char **argv)
 	path = kymo_single_operand(argc, argv, "trace");
 	if (!path)
 		return KYMO_EXIT_USAGE;
-	kymo_progress_begin(&progress, argv[0], &replay.timeline.trace.watch);
-	result = kymo_replay_open(&replay, path, &error);
-	kymo_progress_end(&progress);
-	if (result)
-		return kymo_report(&error);
-	kymo_report_damage(&replay.timeline.trace);
-	result = run(&replay, path, at);
-	kymo_replay_close(&replay);
-	return result;
+	return open_and_run(argv[0], path, at);
 }

@@ -306,7 +306,7 @@ static struct kymo_console *completed;
 static char *complete_name(const char *text, int state)
 {
 	static uint32_t at;
-	const struct kymo_hits *hits = &completed->replay->index.hits;
+	const struct kymo_hits *hits = &completed->replay->index->hits;
 
 	if (!state)
 		at = 2;

@@ -153,7 +153,7 @@ static void put_never(struct kymo_console *console, const struct kymo_break *at)
 							 : "    no function of this name was recorded\n");
 		return;
 	}
-	nearest = kymo_nearest_line(&console->replay->index, at->name, at->line);
+	nearest = kymo_nearest_line(console->replay->index, at->name, at->line);
 	if (nearest == KYMO_LINE_NONE)
 		fprintf(console->out, "    no line of such a file ran while this was recorded\n");
 	else
@@ -311,7 +311,7 @@ static bool put_hit(struct kymo_console *console, struct kymo_breaks *breaks, si
 
 static void put_hits(struct kymo_console *console, struct kymo_breaks *breaks, const struct kymo_break *at)
 {
-	const struct kymo_timeline *timeline = &console->replay->timeline;
+	const struct kymo_timeline *timeline = console->replay->timeline;
 	size_t stream = kymo_replay_stream(console->replay);
 	uint64_t here = kymo_replay_count_hits(console->replay, breaks, stream);
 	char count[KYMO_TEXT_BYTES];
@@ -346,7 +346,7 @@ void kymo_console_hits(struct kymo_console *console, char *argument)
 		snprintf(here, sizeof here, "%" PRId64, line < 0 ? 0 : line);
 		where = here;
 	}
-	kymo_breaks_init(&breaks, &replay->index);
+	kymo_breaks_init(&breaks, replay->index);
 	at = set(console, &breaks, where);
 	if (at && !*argument) {
 		if (at->all_hits)

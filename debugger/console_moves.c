@@ -81,7 +81,7 @@ void kymo_console_jump(struct kymo_console *console, char *argument)
 {
 	struct kymo_replay *replay = console->replay;
 	size_t stream = kymo_replay_stream(replay);
-	struct kymo_moment now = kymo_moment_of(&replay->timeline, kymo_replay_event(replay)), found;
+	struct kymo_moment now = kymo_moment_of(replay->timeline, kymo_replay_event(replay)), found;
 	const struct kymo_stack_frame *frame;
 	struct kymo_breaks breaks;
 	struct kymo_stack stack;
@@ -96,7 +96,7 @@ void kymo_console_jump(struct kymo_console *console, char *argument)
 	frame = kymo_console_frame(console, &stack);
 	if (!frame)
 		return;
-	kymo_breaks_init(&breaks, &replay->index);
+	kymo_breaks_init(&breaks, replay->index);
 	if (!frame->code || !kymo_break_at_line(&breaks, frame->code->content->file, (int64_t)line)) {
 		kymo_console_fail(console, "which file this is is not known here");
 	} else {
@@ -131,7 +131,7 @@ void kymo_console_thread(struct kymo_console *console, char *argument)
 	uint64_t number;
 	int result;
 
-	if (!kymo_console_number(argument, &number) || !number || number > console->replay->timeline.stream_count) {
+	if (!kymo_console_number(argument, &number) || !number || number > console->replay->timeline->stream_count) {
 		kymo_console_fail(console, "no thread '%s'; threads lists them", argument);
 		return;
 	}

@@ -18,7 +18,7 @@ static const struct kymo_source *source_of(struct kymo_console *console, const s
 		if (console->has_source)
 			kymo_source_release(&console->source);
 		console->source_of = code->content;
-		console->has_source = !kymo_traced_source(&console->replay->timeline, process, code->content->file,
+		console->has_source = !kymo_traced_source(console->replay->timeline, process, code->content->file,
 							  &console->source, NULL);
 	}
 	return console->has_source && console->source.text ? &console->source : NULL;
@@ -76,7 +76,7 @@ static void put_function(FILE *out, const struct kymo_code *code, int64_t line)
 
 static void put_thread(struct kymo_console *console, const struct kymo_stream *stream)
 {
-	if (console->replay->timeline.definitions.process_count > 1)
+	if (console->replay->timeline->definitions.process_count > 1)
 		fprintf(console->out, "process %" PRIu32 ", ", stream->process->pid);
 	kymo_stream_put_name(console->out, stream);
 }
@@ -193,7 +193,7 @@ void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code
 static void put_other_thread(struct kymo_console *console, size_t stream, const struct kymo_moment *now)
 {
 	struct kymo_replay *replay = console->replay;
-	const struct kymo_stream *of = &replay->timeline.streams[stream];
+	const struct kymo_stream *of = &replay->timeline->streams[stream];
 	bool is_current = stream == now->stream;
 	struct kymo_stack_frame top = {.line = KYMO_LINE_NONE};
 	struct kymo_error error;
@@ -213,9 +213,9 @@ static void put_other_thread(struct kymo_console *console, size_t stream, const 
 
 void kymo_console_put_threads(struct kymo_console *console)
 {
-	struct kymo_moment now = kymo_moment_of(&console->replay->timeline, kymo_replay_event(console->replay));
+	struct kymo_moment now = kymo_moment_of(console->replay->timeline, kymo_replay_event(console->replay));
 
-	for (size_t i = 0; i < console->replay->timeline.stream_count; i++)
+	for (size_t i = 0; i < console->replay->timeline->stream_count; i++)
 		put_other_thread(console, i, &now);
 }
 
@@ -223,7 +223,7 @@ void kymo_console_put_info(struct kymo_console *console)
 {
 	struct kymo_replay *replay = console->replay;
 	const struct kymo_event *event = kymo_replay_event(replay);
-	const struct kymo_timeline *timeline = &replay->timeline;
+	const struct kymo_timeline *timeline = replay->timeline;
 	char text[KYMO_DESCRIBE_BYTES], error[KYMO_TEXT_BYTES];
 	FILE *out = console->out;
 
@@ -239,8 +239,8 @@ void kymo_console_put_info(struct kymo_console *console)
 		kymo_stack_depth(&replay->walker.stack), event->stream->process->pid);
 	kymo_process_put_command(out, event->stream->process);
 	fprintf(out, ", %s\n", kymo_describe_end(timeline, event->stream->process, text));
-	for (size_t i = 0; i < replay->index.mark_count; i++) {
-		const struct kymo_index_mark *mark = &replay->index.marks[i];
+	for (size_t i = 0; i < replay->index->mark_count; i++) {
+		const struct kymo_index_mark *mark = &replay->index->marks[i];
 		const struct kymo_stream *stream = &timeline->streams[mark->stream];
 		const char *name = kymo_traced_text(stream->process, mark->text);
 

@@ -40,12 +40,12 @@ static uint64_t at_percent(const struct kymo_replay *replay, size_t stream, doub
 
 static int go_to_mark(struct kymo_replay *replay, const char *text, struct kymo_error *error)
 {
-	const struct kymo_timeline *timeline = &replay->timeline;
+	const struct kymo_timeline *timeline = replay->timeline;
 	struct kymo_moment now = kymo_moment_of(timeline, kymo_replay_event(replay));
 	const struct kymo_index_mark *first = NULL, *next = NULL;
 
-	for (size_t i = 0; i < replay->index.mark_count; i++) {
-		const struct kymo_index_mark *mark = &replay->index.marks[i];
+	for (size_t i = 0; i < replay->index->mark_count; i++) {
+		const struct kymo_index_mark *mark = &replay->index->marks[i];
 		const char *name = kymo_traced_text(timeline->streams[mark->stream].process, mark->text);
 		struct kymo_moment then = {.stream = mark->stream, .at = {mark->n, 0}, .t_ns = mark->t_ns};
 
@@ -120,8 +120,8 @@ static int go_to_raise(struct kymo_replay *replay, struct kymo_error *error)
 
 int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error)
 {
-	const struct kymo_timeline *timeline = &replay->timeline;
-	size_t stream = replay->index.chunks[0].stream;
+	const struct kymo_timeline *timeline = replay->timeline;
+	size_t stream = replay->index->chunks[0].stream;
 	const struct kymo_traced_process *process = timeline->streams[stream].process;
 	const Kymo__ProcessEnd *end = process->end;
 	int result = kymo_replay_seek(replay, stream, last_event, error);

@@ -14,7 +14,7 @@ static int stand_at_first(struct kymo_replay *replay, size_t stream, struct kymo
 	struct kymo_walker walker;
 	int result;
 
-	kymo_walker_open(&walker, &replay->timeline, &replay->timeline.streams[stream], 0);
+	kymo_walker_open(&walker, replay->timeline, &replay->timeline->streams[stream], 0);
 	result = kymo_walker_next(&walker, error);
 	if (result > 0) {
 		kymo_stand_with(replay, &walker);
@@ -26,7 +26,7 @@ static int stand_at_first(struct kymo_replay *replay, size_t stream, struct kymo
 
 int kymo_replay_seek(struct kymo_replay *replay, size_t stream, struct kymo_position at, struct kymo_error *error)
 {
-	const struct kymo_chunk_summary *chunk = kymo_index_find(&replay->index, stream, at.n);
+	const struct kymo_chunk_summary *chunk = kymo_index_find(replay->index, stream, at.n);
 	int result = chunk ? kymo_stand_at_last(replay, chunk, at, kymo_any_event, NULL, error) : 0;
 
 	replay->hit = NULL;
@@ -37,7 +37,7 @@ int kymo_replay_seek_time(struct kymo_replay *replay, size_t stream, int64_t t_n
 {
 	const struct kymo_moment moment = {.stream = SIZE_MAX, .t_ns = t_ns};
 	struct kymo_moment found;
-	int result = kymo_moment_of_thread(&replay->index, stream, &moment, &found, error);
+	int result = kymo_moment_of_thread(replay->index, stream, &moment, &found, error);
 
 	if (result < 0)
 		return result;
@@ -46,8 +46,8 @@ int kymo_replay_seek_time(struct kymo_replay *replay, size_t stream, int64_t t_n
 
 int kymo_replay_switch(struct kymo_replay *replay, size_t stream, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event), then;
-	int result = kymo_moment_of_thread(&replay->index, stream, &now, &then, error);
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event), then;
+	int result = kymo_moment_of_thread(replay->index, stream, &now, &then, error);
 
 	if (result <= 0)
 		return result;
@@ -55,24 +55,16 @@ int kymo_replay_switch(struct kymo_replay *replay, size_t stream, struct kymo_er
 	return result ? result : 1;
 }
 
-int kymo_replay_open(struct kymo_replay *replay, const char *path, struct kymo_error *error)
+int kymo_replay_open(struct kymo_replay *replay, struct kymo_index *index, struct kymo_error *error)
 {
 	int result;
 
-	*replay = (struct kymo_replay){0};
-	result = kymo_timeline_open(&replay->timeline, path, 0, error);
-	if (result)
-		return result;
-	result = kymo_index_open(&replay->index, &replay->timeline, path, error);
-	if (result) {
-		kymo_timeline_close(&replay->timeline);
-		return result;
-	}
-	kymo_breaks_init(&replay->breaks, &replay->index);
-	if (replay->index.chunk_count)
-		result = kymo_replay_seek(replay, replay->index.chunks[0].stream, at_end, error);
+	*replay = (struct kymo_replay){.timeline = index->timeline, .index = index};
+	kymo_breaks_init(&replay->breaks, index);
+	if (index->chunk_count)
+		result = kymo_replay_seek(replay, index->chunks[0].stream, at_end, error);
 	else
-		result = kymo_fail(error, -ENODATA, "%s: no events were recorded", path);
+		result = kymo_fail(error, -ENODATA, "no events were recorded");
 	if (result)
 		kymo_replay_close(replay);
 	return result;
@@ -83,8 +75,6 @@ void kymo_replay_close(struct kymo_replay *replay)
 	if (replay->is_open)
 		kymo_walker_release(&replay->walker);
 	kymo_breaks_release(&replay->breaks);
-	kymo_index_close(&replay->index);
-	kymo_timeline_close(&replay->timeline);
 	*replay = (struct kymo_replay){0};
 }
 
@@ -130,11 +120,11 @@ int kymo_replay_top(struct kymo_replay *replay, size_t stream, const struct kymo
 	const struct kymo_stack_frame *frame;
 	struct kymo_moment then;
 	struct kymo_walker walker;
-	int result = kymo_moment_of_thread(&replay->index, stream, moment, &then, error);
+	int result = kymo_moment_of_thread(replay->index, stream, moment, &then, error);
 
 	if (result <= 0)
 		return result;
-	chunk = kymo_index_find(&replay->index, stream, then.at.n);
+	chunk = kymo_index_find(replay->index, stream, then.at.n);
 	kymo_walk(replay, &walker, chunk);
 	do {
 		result = kymo_walker_next(&walker, error);

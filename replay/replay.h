@@ -15,8 +15,8 @@
 #include "replay/walker.h"
 
 struct kymo_replay {
-	struct kymo_timeline timeline;
-	struct kymo_index index;
+	struct kymo_timeline *timeline;
+	struct kymo_index *index;
 	struct kymo_breaks breaks;
 	struct kymo_walker walker; /* of the current thread; stands where the replay stands */
 	bool is_open;		   /* there is a place to stand at: the walker is open */
@@ -41,9 +41,12 @@ enum kymo_stop {
 	KYMO_STOP_END,	     /* there is no more: at the first or last event of the thread */
 };
 
-/* Open the trace @path, and its index; stands at the last event of the first thread.  -ENODATA: it has no events. */
+/*
+ * A replay of what @index is of, which must outlive it; any number of them may use it, in one thread.  Stands at the last
+ * event of the first thread.  -ENODATA: there are no events.
+ */
 KYMO_MUST_CHECK
-int kymo_replay_open(struct kymo_replay *replay, const char *path, struct kymo_error *error);
+int kymo_replay_open(struct kymo_replay *replay, struct kymo_index *index, struct kymo_error *error);
 void kymo_replay_close(struct kymo_replay *replay);
 
 static inline const struct kymo_event *kymo_replay_event(const struct kymo_replay *replay)
@@ -53,7 +56,7 @@ static inline const struct kymo_event *kymo_replay_event(const struct kymo_repla
 
 static inline size_t kymo_replay_stream(const struct kymo_replay *replay)
 {
-	return (size_t)(replay->walker.event.stream - replay->timeline.streams);
+	return (size_t)(replay->walker.event.stream - replay->timeline->streams);
 }
 
 /* Returns an enum kymo_stop, or a negative errno: then it stands where it stood. */

@@ -70,7 +70,7 @@ static int stop_here(const struct kymo_replay *replay)
 static int find_break(struct kymo_replay *replay, size_t first, size_t end, const struct kymo_moment *until,
 		      struct kymo_found_break *best, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event);
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event);
 	struct kymo_found_break found;
 
 	*best = (struct kymo_found_break){0};
@@ -134,7 +134,7 @@ static int go_to_break(struct kymo_replay *replay, struct kymo_error *error)
 {
 	size_t stream = kymo_replay_stream(replay);
 	struct kymo_found_break found;
-	int result = find_break(replay, 0, replay->timeline.stream_count, NULL, &found, error);
+	int result = find_break(replay, 0, replay->timeline->stream_count, NULL, &found, error);
 
 	if (result < 0)
 		return result;
@@ -143,16 +143,16 @@ static int go_to_break(struct kymo_replay *replay, struct kymo_error *error)
 
 static int go_to_switch(struct kymo_replay *replay, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event), best = {0}, found;
-	const struct kymo_stream *streams = replay->timeline.streams;
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event), best = {0}, found;
+	const struct kymo_stream *streams = replay->timeline->streams;
 	int result;
 
 	if (!now.slice)
 		return kymo_fail(error, -ENOTSUP, "which thread ran when is not known here");
-	for (size_t stream = 0; stream < replay->timeline.stream_count; stream++) {
+	for (size_t stream = 0; stream < replay->timeline->stream_count; stream++) {
 		if (stream == now.stream || streams[stream].process != streams[now.stream].process)
 			continue;
-		result = kymo_moment_of_thread(&replay->index, stream, &now, &found, error);
+		result = kymo_moment_of_thread(replay->index, stream, &now, &found, error);
 		if (result < 0)
 			return result;
 		if (result && found.slice > best.slice && found.interpreter == now.interpreter)

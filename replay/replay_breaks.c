@@ -64,12 +64,12 @@ static int find_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 
 	kymo_walk(replay, &walker, chunk);
 	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
-		struct kymo_moment here = kymo_moment_of(&replay->timeline, &walker.event);
+		struct kymo_moment here = kymo_moment_of(replay->timeline, &walker.event);
 		const struct kymo_break *hit = kymo_break_hit(replay, &search, &walker, chunk);
 
-		if (before && kymo_moment_compare(&replay->timeline, &here, before) >= 0)
+		if (before && kymo_moment_compare(replay->timeline, &here, before) >= 0)
 			break;
-		if (!hit || (after && kymo_moment_compare(&replay->timeline, &here, after) <= 0))
+		if (!hit || (after && kymo_moment_compare(replay->timeline, &here, after) <= 0))
 			continue;
 		*found = (struct kymo_found_break){hit, chunk, here};
 		is_found = 1;
@@ -84,13 +84,13 @@ int kymo_find_break_after(struct kymo_replay *replay, size_t stream, const struc
 			  const struct kymo_moment *until, struct kymo_found_break *found, struct kymo_error *error)
 {
 	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, stream);
-	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, stream, now);
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(replay->index, stream, now);
 
 	for (chunk = chunk ? chunk : kymo_first_chunk(replay, stream); chunk < end; chunk++) {
-		struct kymo_moment begin = kymo_chunk_begin(&replay->index, chunk);
+		struct kymo_moment begin = kymo_chunk_begin(replay->index, chunk);
 		int result;
 
-		if (until && kymo_moment_compare(&replay->timeline, &begin, until) >= 0)
+		if (until && kymo_moment_compare(replay->timeline, &begin, until) >= 0)
 			break;
 		if (!kymo_breaks_may_hit(&replay->breaks, chunk))
 			continue;
@@ -105,15 +105,15 @@ int kymo_find_break_before(struct kymo_replay *replay, size_t stream, const stru
 			   const struct kymo_moment *until, struct kymo_found_break *found, struct kymo_error *error)
 {
 	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, stream);
-	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, stream, now);
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(replay->index, stream, now);
 
 	for (; chunk && chunk >= first; chunk--) {
-		struct kymo_moment begin = kymo_chunk_begin(&replay->index, chunk);
+		struct kymo_moment begin = kymo_chunk_begin(replay->index, chunk);
 		int result = 0;
 
 		if (kymo_breaks_may_hit(&replay->breaks, chunk))
 			result = find_in_chunk(replay, chunk, until, now, true, found, error);
-		if (result || (until && kymo_moment_compare(&replay->timeline, &begin, until) <= 0))
+		if (result || (until && kymo_moment_compare(replay->timeline, &begin, until) <= 0))
 			return result;
 	}
 	return 0;
@@ -152,7 +152,7 @@ int kymo_replay_find_hit(struct kymo_replay *replay, struct kymo_breaks *breaks,
 	kymo_walk(replay, &walker, chunk);
 	while ((result = kymo_walk_next(&walker, chunk, error)) > 0)
 		if (kymo_breaks_at(breaks, &walker, 0) && ++hits == number) {
-			*found = kymo_moment_of(&replay->timeline, &walker.event);
+			*found = kymo_moment_of(replay->timeline, &walker.event);
 			break;
 		}
 	kymo_walker_release(&walker);
@@ -172,7 +172,7 @@ uint64_t kymo_replay_count_hits(struct kymo_replay *replay, struct kymo_breaks *
 uint64_t kymo_replay_hits_up_to(struct kymo_replay *replay, struct kymo_breaks *breaks,
 				const struct kymo_moment *moment)
 {
-	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, moment->stream, moment);
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(replay->index, moment->stream, moment);
 
 	if (!chunk)
 		return 0;

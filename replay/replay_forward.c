@@ -111,11 +111,11 @@ static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *
 /* To the first break after this moment in any thread. */
 static int run_on(struct kymo_replay *replay, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event);
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event);
 	struct kymo_found_break best = {0}, found;
 	int result;
 
-	for (size_t stream = 0; stream < replay->timeline.stream_count; stream++) {
+	for (size_t stream = 0; stream < replay->timeline->stream_count; stream++) {
 		result = kymo_find_break_after(replay, stream, &now, best.hit ? &best.moment : NULL, &found, error);
 		if (result < 0)
 			return result;
@@ -133,7 +133,7 @@ static int run_on(struct kymo_replay *replay, struct kymo_error *error)
 static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now,
 		     struct kymo_moment *found, const struct kymo_chunk_summary **in, struct kymo_error *error)
 {
-	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(&replay->index, stream, now);
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(replay->index, stream, now);
 	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, stream);
 	struct kymo_walker walker;
 	int result = 0;
@@ -141,7 +141,7 @@ static int find_turn(struct kymo_replay *replay, size_t stream, const struct kym
 	for (chunk = chunk ? chunk : kymo_first_chunk(replay, stream); chunk < end; chunk++) {
 		kymo_walk(replay, &walker, chunk);
 		while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
-			*found = kymo_moment_of(&replay->timeline, &walker.event);
+			*found = kymo_moment_of(replay->timeline, &walker.event);
 			if (found->slice && found->interpreter == now->interpreter && found->slice > now->slice)
 				break;
 		}
@@ -155,14 +155,14 @@ static int find_turn(struct kymo_replay *replay, size_t stream, const struct kym
 
 static int run_to_switch(struct kymo_replay *replay, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&replay->timeline, &replay->walker.event), best = {0}, found;
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event), best = {0}, found;
 	const struct kymo_chunk_summary *chunk = NULL, *in;
-	const struct kymo_stream *streams = replay->timeline.streams;
+	const struct kymo_stream *streams = replay->timeline->streams;
 	int result;
 
 	if (!now.slice)
 		return kymo_fail(error, -ENOTSUP, "which thread ran when is not known here");
-	for (size_t stream = 0; stream < replay->timeline.stream_count; stream++) {
+	for (size_t stream = 0; stream < replay->timeline->stream_count; stream++) {
 		if (stream == now.stream || streams[stream].process != streams[now.stream].process)
 			continue;
 		result = find_turn(replay, stream, &now, &found, &in, error);

@@ -5,18 +5,18 @@
 
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream)
 {
-	return replay->index.chunks + replay->index.first_chunks[stream];
+	return replay->index->chunks + replay->index->first_chunks[stream];
 }
 
 const struct kymo_chunk_summary *kymo_end_chunk(const struct kymo_replay *replay, size_t stream)
 {
-	return replay->index.chunks + replay->index.first_chunks[stream + 1];
+	return replay->index->chunks + replay->index->first_chunks[stream + 1];
 }
 
 const struct kymo_chunk_summary *kymo_this_chunk(const struct kymo_replay *replay)
 {
 	const struct kymo_event *event = &replay->walker.event;
-	const struct kymo_chunk_summary *chunk = kymo_index_find(&replay->index, kymo_replay_stream(replay), event->n);
+	const struct kymo_chunk_summary *chunk = kymo_index_find(replay->index, kymo_replay_stream(replay), event->n);
 
 	/* What a stack at the end of a chunk tells has the number of the next event. */
 	while (chunk > kymo_first_chunk(replay, chunk->stream) && chunk->chunk > replay->walker.chunk)
@@ -26,7 +26,7 @@ const struct kymo_chunk_summary *kymo_this_chunk(const struct kymo_replay *repla
 
 void kymo_walk(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk)
 {
-	kymo_walker_open(walker, &replay->timeline, &replay->timeline.streams[chunk->stream], chunk->chunk);
+	kymo_walker_open(walker, replay->timeline, &replay->timeline->streams[chunk->stream], chunk->chunk);
 }
 
 int kymo_walk_next(struct kymo_walker *walker, const struct kymo_chunk_summary *chunk, struct kymo_error *error)
