@@ -8,13 +8,16 @@ Every interpreter that starts where Kymo is installed may import this file: the 
 imported when it is first used.
 """
 
-__all__ = ["is_recording", "mark", "record", "snapshot", "start", "stop", "trace"]
+__all__ = ["is_recording", "mark", "open", "record", "snapshot", "start", "stop", "trace"]
 
 
 def __getattr__(name):
     if name not in __all__ and name != "__version__":
         raise AttributeError(f"module 'kymo' has no attribute {name!r}")
-    from kymo import _recording
+    if name == "open":
+        from kymo import _history as source
+    else:
+        from kymo import _recording as source
 
-    value = globals()[name] = getattr(_recording, name)
+    value = globals()[name] = getattr(source, name)
     return value

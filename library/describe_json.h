@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/* All of a trace that is no event, as JSON. */
+#ifndef KYMO_LIBRARY_DESCRIBE_JSON_H
+#define KYMO_LIBRARY_DESCRIBE_JSON_H
+
+#include "replay/index.h"
+
+/* An object; to be freed.  NULL: no memory. */
+char *kymo_describe_json(struct kymo_timeline *timeline, const struct kymo_index *index);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#define KYMO_HISTORY_API __attribute__((visibility("default")))
+#include "library/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/kinds.h"
+#include "library/describe_json.h"
+#include "library/history_private.h"
+#include "replay/merge.h"
+#include "replay/sources.h"
+
+int kymo_history_open(const char *path, struct kymo_history **out, char *error, size_t error_bytes)
+{
+	struct kymo_history *history = calloc(1, sizeof *history);
+	int result = history ? kymo_timeline_open(&history->timeline, path, 0, &history->error)
+			     : -ENOMEM;
+
+	if (!result) {
+		result = kymo_index_open(&history->index, &history->timeline, path, &history->error);
+		if (result)
+			kymo_timeline_close(&history->timeline);
+	}
+	if (result) {
+		if (error_bytes)
+			strncpy(error, history ? history->error.message : "out of memory", error_bytes - 1)[error_bytes - 1] = '\0';
+		free(history);
+		return result;
+	}
+	*out = history;
+	return 0;
+}
+
+void kymo_history_close(struct kymo_history *history)
+{
+	if (!history)
+		return;
+	kymo_index_close(&history->index);
+	kymo_timeline_close(&history->timeline);
+	free(history);
+}
+
+const char *kymo_history_error(const struct kymo_history *history)
+{
+	return history->error.message;
+}
+
+void kymo_history_free(void *memory)
+{
+	free(memory);
+}
+
+char *kymo_history_describe(struct kymo_history *history)
+{
+	return kymo_describe_json(&history->timeline, &history->index);
+}
+
+void kymo_history_put_event(const struct kymo_timeline *timeline, const struct kymo_event *event,
+			    struct kymo_history_event *out)
+{
+	const struct kymo_content *content = event->code ? event->code->content : NULL;
+
+	*out = (struct kymo_history_event){
+		.n = event->n,
+		.k = event->k,
+		.thread = (uint32_t)(event->stream - timeline->streams),
+		.kind = kymo_event_kind_name(event->kind),
+		.file = content ? content->file : NULL,
+		.function = content ? content->function : NULL,
+		.name = event->kind == KYMO_EVENT_MARK ? event->text : kymo_event_name_role(event) ? event->name : NULL,
+		.line = event->kind < KYMO_KINDS ? kymo_event_line(event) : -1,
+		.offset = kymo_event_has_offset(event) ? (int64_t)event->offset * KYMO_CODE_UNIT : -1,
+		.dest = kymo_event_has_dest(event) ? (int64_t)event->dest * KYMO_CODE_UNIT : -1,
+		.t_ns = event->t_ns,
+		.t_err_ns = event->t_err_ns,
+		.lost = event->kind == KYMO_EVENT_GAP ? event->lost : 0,
+		.lost_reasons = event->kind == KYMO_EVENT_GAP ? event->lost_reasons : 0,
+		.interpreter = event->interpreter,
+		.turn = event->slice,
+	};
+}
+
+struct kymo_history_events {
+	struct kymo_history *history;
+	struct kymo_merge *merge;
+	struct kymo_history_slice slice;
+	uint64_t kinds;
+};
+
+static bool wants_stream(const struct kymo_stream *stream, void *context)
+{
+	const struct kymo_history_events *events = context;
+
+	return events->slice.thread < 0 ||
+	       (size_t)events->slice.thread == (size_t)(stream - events->history->timeline.streams);
+}
+
+/* The mask of kinds that @names has, or 0. */
+static uint64_t parse_kinds(const char *names)
+{
+	uint64_t kinds = 0;
+
+	if (!names)
+		return UINT64_MAX;
+	while (*names) {
+		size_t length = strcspn(names, ",");
+		uint64_t before = kinds;
+
+		for (unsigned kind = 1; kind < KYMO_EVENT_KINDS; kind++) {
+			const char *name = kymo_event_kind_name(kind);
+
+			if (name && strlen(name) == length && !strncmp(name, names, length))
+				kinds |= UINT64_C(1) << kind;
+		}
+		if (kinds == before)
+			return 0;
+		names += length + (names[length] == ',');
+	}
+	return kinds;
+}
+
+int kymo_history_events_open(struct kymo_history *history, const struct kymo_history_slice *slice,
+			     struct kymo_history_events **out)
+{
+	struct kymo_history_events *events = calloc(1, sizeof *events);
+	int result;
+
+	if (!events)
+		return kymo_fail(&history->error, -ENOMEM, "out of memory");
+	*events = (struct kymo_history_events){.history = history, .slice = *slice, .kinds = parse_kinds(slice->kinds)};
+	if (!events->kinds)
+		result = kymo_fail(&history->error, -EINVAL, "'%s': no such event", slice->kinds);
+	else
+		result = kymo_merge_open(&events->merge, &history->timeline, slice->from_ns, wants_stream, events,
+					 &history->error);
+	if (result)
+		free(events);
+	else
+		*out = events;
+	return result;
+}
+
+int kymo_history_events_read(struct kymo_history_events *events, struct kymo_history_event *out, int count)
+{
+	struct kymo_event event;
+	int done = 0, result = 1;
+
+	while (done < count && (result = kymo_merge_next(events->merge, &event, &events->history->error)) > 0) {
+		/* What comes after this one happened after its lower bound. */
+		if (event.t_ns - (int64_t)event.t_err_ns > events->slice.to_ns)
+			break;
+		if (event.t_ns < events->slice.from_ns || event.t_ns > events->slice.to_ns ||
+		    !(events->kinds >> event.kind & 1))
+			continue;
+		kymo_history_put_event(&events->history->timeline, &event, &out[done++]);
+	}
+	return result < 0 ? result : done;
+}
+
+void kymo_history_events_close(struct kymo_history_events *events)
+{
+	if (events)
+		kymo_merge_close(events->merge);
+	free(events);
+}
+
+int kymo_history_source(struct kymo_history *history, uint32_t thread, const char *file, char **text, size_t *bytes)
+{
+	struct kymo_source source;
+	int result;
+
+	if (thread >= history->timeline.stream_count)
+		return kymo_fail(&history->error, -EINVAL, "there is no thread %u", (unsigned)thread);
+	result = kymo_traced_source(&history->timeline, history->timeline.streams[thread].process, file, &source,
+				    &history->error);
+	if (result == -ENOENT)
+		return kymo_fail(&history->error, result, "%s: the trace does not hold this source", file);
+	if (result)
+		return result;
+	if (!source.text) {
+		result = kymo_fail(&history->error, -ENOENT, "%s: %s", file, source.missing);
+		kymo_source_release(&source);
+		return result;
+	}
+	*text = source.text;
+	*bytes = source.bytes;
+	source.text = NULL;
+	result = source.is_verified;
+	kymo_source_release(&source);
+	return result;
+}

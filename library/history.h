@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libkymo-replay: reading traces of Kymo, and going through them.
+ *
+ * A history is an open trace; events read it from front to back, cursors go forwards and backwards in it.  All of one
+ * history must be used by one thread at a time.  Strings belong to the history and live as long as it, unless said
+ * otherwise; those that a recorded program made up may hold any character.  Times are nanoseconds since the run began,
+ * offsets are bytes of bytecode, as sys.monitoring has them.
+ *
+ * Functions that can fail return a negative errno and leave a line for people in kymo_history_error().
+ */
+#ifndef KYMO_HISTORY_H
+#define KYMO_HISTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef KYMO_HISTORY_API
+#define KYMO_HISTORY_API
+#endif
+
+struct kymo_history;
+struct kymo_history_events;
+struct kymo_history_cursor;
+
+/*
+ * Open the trace @path; its index is made if there is none, which takes a while for a long one.  0, or a negative errno with
+ * what is wrong in @error.
+ */
+KYMO_HISTORY_API int kymo_history_open(const char *path, struct kymo_history **history, char *error,
+				       size_t error_bytes);
+/* After its events and cursors were closed. */
+KYMO_HISTORY_API void kymo_history_close(struct kymo_history *history);
+/* What the last call that failed says, until the next one. */
+KYMO_HISTORY_API const char *kymo_history_error(const struct kymo_history *history);
+
+/*
+ * All that is no event, as a JSON object: version, command, directory, host, started, config, ending, processes, threads, marks.
+ * Threads are numbered by their places in its list.  To be given to kymo_history_free(); NULL: no memory.
+ */
+KYMO_HISTORY_API char *kymo_history_describe(struct kymo_history *history);
+KYMO_HISTORY_API void kymo_history_free(void *memory);
+
+struct kymo_history_event {
+	uint64_t n;	       /* ordinal in its thread, lost ones counted */
+	uint32_t k;	       /* of a rebuilt event: its number before event @n, from 1; else 0 */
+	uint32_t thread;       /* its number in the history, from 0 */
+	const char *kind;      /* "LINE", "PY_START", …; "MARK", "GAP", "UNKNOWN" */
+	const char *file;      /* NULL: none, or not known; so all of these */
+	const char *function;  /* qualified name */
+	const char *name;      /* of a callable, an exception's type or a mark */
+	int64_t line;	       /* -1: none, or not known */
+	int64_t offset;	       /* -1: none */
+	int64_t dest;	       /* of a jump or branch; -1: none */
+	int64_t t_ns;	       /* at most @t_err_ns before or after */
+	uint64_t t_err_ns;
+	uint64_t lost;	       /* of GAP: events from @n on that are missing */
+	uint32_t lost_reasons; /* bits, as docs/format.md has them */
+	uint32_t interpreter;
+	uint64_t turn; /* of that interpreter's GIL; 0: not known */
+};
+
+/* What events are read; all zero but @to_ns = INT64_MAX and @thread = -1: all. */
+struct kymo_history_slice {
+	int64_t from_ns, to_ns;
+	int32_t thread;	   /* -1: all */
+	uint32_t reserved; /* 0 */
+	const char *kinds; /* "LINE,RAISE"; NULL: all */
+};
+
+/* Events of all threads in the order in which they happened. */
+KYMO_HISTORY_API int kymo_history_events_open(struct kymo_history *history, const struct kymo_history_slice *slice,
+					      struct kymo_history_events **events);
+/* Read up to @count of them to @out.  Returns how many; 0: no more. */
+KYMO_HISTORY_API int kymo_history_events_read(struct kymo_history_events *events, struct kymo_history_event *out,
+					      int count);
+KYMO_HISTORY_API void kymo_history_events_close(struct kymo_history_events *events);
+
+/*
+ * The text of a source file as it was when it was recorded by @thread's process, to *@text, which is to be given to
+ * kymo_history_free().  1 if it is known to be what ran, 0 if not; -ENOENT: the trace does not hold it.
+ */
+KYMO_HISTORY_API int kymo_history_source(struct kymo_history *history, uint32_t thread, const char *file, char **text,
+					 size_t *bytes);
+
+/*
+ * A cursor stands just after an event of one thread: after a LINE event its line is about to run.
+ */
+enum kymo_history_move {
+	KYMO_HISTORY_EVENT = 0,	   /* to the next event of this thread */
+	KYMO_HISTORY_INTO = 1,	   /* to its next line, in whatever frame */
+	KYMO_HISTORY_OVER = 2,	   /* to the next line of this frame or, when it is left, of its caller */
+	KYMO_HISTORY_OUT = 3,	   /* forwards: to where this frame is left; backwards: to the line that called it */
+	KYMO_HISTORY_CONTINUE = 4, /* to the next break, in whatever thread */
+	KYMO_HISTORY_SWITCH = 5,   /* to the first event after another thread got the GIL; backwards: the last before */
+};
+
+/* Why a move ended. */
+enum kymo_history_stop {
+	KYMO_HISTORY_MOVED = 1,
+	KYMO_HISTORY_BREAK = 2,	  /* at a break: see kymo_history_cursor_hit() */
+	KYMO_HISTORY_MISSING = 3, /* something was not recorded, or cannot be rebuilt */
+	KYMO_HISTORY_END = 4,	  /* at the first or last event of the thread */
+};
+
+struct kymo_history_frame {
+	const char *file, *function; /* NULL: not known */
+	int64_t line;		     /* -1: not known */
+};
+
+/* At the end of the run, or where it died.  -ENODATA: it has no events. */
+KYMO_HISTORY_API int kymo_history_cursor_open(struct kymo_history *history, struct kymo_history_cursor **cursor);
+KYMO_HISTORY_API void kymo_history_cursor_close(struct kymo_history_cursor *cursor);
+/* Returns an enum kymo_history_stop. */
+KYMO_HISTORY_API int kymo_history_cursor_move(struct kymo_history_cursor *cursor, int is_forward,
+					      enum kymo_history_move move);
+/* To event @n, @k of @thread, or the last one before it. */
+KYMO_HISTORY_API int kymo_history_cursor_seek(struct kymo_history_cursor *cursor, uint32_t thread, uint64_t n,
+					      uint32_t k);
+/* To "start", "end", "#N", "N%", a time ("1.5s", "20ms") or the text of a mark. */
+KYMO_HISTORY_API int kymo_history_cursor_goto(struct kymo_history_cursor *cursor, const char *place);
+/* To where @thread is at this moment.  1; 0, and nothing has changed: it has not begun. */
+KYMO_HISTORY_API int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread);
+/* The event that it stands after. */
+KYMO_HISTORY_API void kymo_history_cursor_event(const struct kymo_history_cursor *cursor,
+						struct kymo_history_event *event);
+/* The stack, innermost first: up to @count frames to @out.  Returns how many there are. */
+KYMO_HISTORY_API int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out,
+					       int count);
+
+enum kymo_history_break_kind {
+	KYMO_HISTORY_BREAK_LINE = 0,	  /* of a file that ends with the name, at a / */
+	KYMO_HISTORY_BREAK_FUNCTION = 1,  /* at its call; by its qualified name or the last part of it */
+	KYMO_HISTORY_BREAK_EXCEPTION = 2, /* where one of this type is raised first; "": of any */
+};
+
+/*
+ * Set a break; @condition (NULL: none) is an expression of SQL over hits, depth, line, file, function, caller, exception,
+ * thread, thread_name, pid and time.  Returns its number, above 0.  *@hits: how often it is hit in the whole history, its
+ * condition left out.
+ */
+KYMO_HISTORY_API int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_history_break_kind kind,
+					       const char *name, int64_t line, const char *condition, uint64_t *hits);
+KYMO_HISTORY_API int kymo_history_cursor_remove_break(struct kymo_history_cursor *cursor, int number);
+/* The break at which the last move ended; 0: none. */
+KYMO_HISTORY_API int kymo_history_cursor_hit(const struct kymo_history_cursor *cursor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#define KYMO_HISTORY_API __attribute__((visibility("default")))
+#include <errno.h>
+#include <stdlib.h>
+
+#include "debugger/condition.h"
+#include "library/history_private.h"
+#include "replay/places.h"
+#include "replay/replay.h"
+
+struct kymo_history_cursor {
+	struct kymo_history *history;
+	struct kymo_replay replay;
+};
+
+static_assert((int)KYMO_HISTORY_SWITCH == (int)KYMO_GO_SWITCH && (int)KYMO_HISTORY_END == (int)KYMO_STOP_END &&
+		      (int)KYMO_HISTORY_BREAK_EXCEPTION == (int)KYMO_BREAK_EXCEPTION,
+	      "the library's numbers are these");
+
+int kymo_history_cursor_open(struct kymo_history *history, struct kymo_history_cursor **out)
+{
+	struct kymo_history_cursor *cursor = calloc(1, sizeof *cursor);
+	int result;
+
+	if (!cursor)
+		return kymo_fail(&history->error, -ENOMEM, "out of memory");
+	cursor->history = history;
+	result = kymo_replay_open(&cursor->replay, &history->index, &history->error);
+	if (!result) {
+		result = kymo_replay_goto_end(&cursor->replay, &history->error);
+		if (result)
+			kymo_replay_close(&cursor->replay);
+	}
+	if (result)
+		free(cursor);
+	else
+		*out = cursor;
+	return result;
+}
+
+void kymo_history_cursor_close(struct kymo_history_cursor *cursor)
+{
+	if (!cursor)
+		return;
+	for (uint32_t i = 0; i < cursor->replay.breaks.count; i++)
+		kymo_condition_free(cursor->replay.breaks.items[i].context);
+	kymo_replay_close(&cursor->replay);
+	free(cursor);
+}
+
+int kymo_history_cursor_move(struct kymo_history_cursor *cursor, int is_forward, enum kymo_history_move move)
+{
+	struct kymo_error *error = &cursor->history->error;
+
+	if ((unsigned)move > KYMO_HISTORY_SWITCH)
+		return kymo_fail(error, -EINVAL, "there is no move %d", (int)move);
+	return is_forward ? kymo_replay_forward(&cursor->replay, (enum kymo_go)move, error)
+			  : kymo_replay_backward(&cursor->replay, (enum kymo_go)move, error);
+}
+
+static bool has_thread(struct kymo_history_cursor *cursor, uint32_t thread)
+{
+	if (thread < cursor->history->timeline.stream_count)
+		return true;
+	kymo_fail(&cursor->history->error, -EINVAL, "there is no thread %u", (unsigned)thread);
+	return false;
+}
+
+int kymo_history_cursor_seek(struct kymo_history_cursor *cursor, uint32_t thread, uint64_t n, uint32_t k)
+{
+	if (!has_thread(cursor, thread))
+		return -EINVAL;
+	return kymo_replay_seek(&cursor->replay, thread, (struct kymo_position){n, k}, &cursor->history->error);
+}
+
+int kymo_history_cursor_goto(struct kymo_history_cursor *cursor, const char *place)
+{
+	return kymo_replay_goto(&cursor->replay, place, &cursor->history->error);
+}
+
+int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread)
+{
+	return has_thread(cursor, thread) ? kymo_replay_switch(&cursor->replay, thread, &cursor->history->error) : -EINVAL;
+}
+
+void kymo_history_cursor_event(const struct kymo_history_cursor *cursor, struct kymo_history_event *event)
+{
+	kymo_history_put_event(&cursor->history->timeline, kymo_replay_event(&cursor->replay), event);
+}
+
+int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out, int count)
+{
+	struct kymo_stack stack;
+	int result = kymo_replay_stack(&cursor->replay, &stack, &cursor->history->error);
+
+	if (result)
+		return result;
+	for (int i = 0; i < count && (uint32_t)i < stack.count; i++) {
+		const struct kymo_stack_frame *frame = &stack.frames[stack.count - 1 - (uint32_t)i];
+
+		out[i] = (struct kymo_history_frame){
+			.file = frame->code ? frame->code->content->file : NULL,
+			.function = frame->code ? frame->code->content->function : NULL,
+			.line = frame->line,
+		};
+	}
+	result = (int)stack.count;
+	kymo_stack_release(&stack);
+	return result;
+}
+
+static bool holds(const struct kymo_break *at, const struct kymo_walker *walker, uint64_t hits)
+{
+	return kymo_condition_holds(at->context, walker, hits);
+}
+
+int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_history_break_kind kind, const char *name,
+			      int64_t line, const char *condition, uint64_t *hits)
+{
+	struct kymo_breaks *breaks = &cursor->replay.breaks;
+	struct kymo_error *error = &cursor->history->error;
+	struct kymo_condition *compiled = NULL;
+	struct kymo_break *at;
+
+	if (condition && !(compiled = kymo_condition_new(condition, error)))
+		return -EINVAL;
+	at = kind == KYMO_HISTORY_BREAK_LINE	   ? kymo_break_at_line(breaks, name, line)
+	     : kind == KYMO_HISTORY_BREAK_FUNCTION ? kymo_break_at_function(breaks, name)
+						   : kymo_break_at_exception(breaks, name);
+	if (!at) {
+		kymo_condition_free(compiled);
+		return kymo_fail(error, -ENOMEM, "out of memory");
+	}
+	at->context = compiled;
+	at->wants = compiled ? holds : NULL;
+	at->needs_hits = compiled && kymo_condition_needs_hits(compiled);
+	if (hits)
+		*hits = at->all_hits;
+	return (int)at->id;
+}
+
+int kymo_history_cursor_remove_break(struct kymo_history_cursor *cursor, int number)
+{
+	struct kymo_break *at = number > 0 ? kymo_break_find(&cursor->replay.breaks, (uint32_t)number) : NULL;
+
+	if (!at)
+		return kymo_fail(&cursor->history->error, -EINVAL, "there is no break %d", number);
+	cursor->replay.hit = NULL;
+	kymo_condition_free(at->context);
+	kymo_break_remove(&cursor->replay.breaks, at->id);
+	return 0;
+}
+
+int kymo_history_cursor_hit(const struct kymo_history_cursor *cursor)
+{
+	return cursor->replay.hit ? (int)cursor->replay.hit->id : 0;
+}

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces as Python objects, by libkymo-replay; library/history.h says what each call promises."""
+
+import ctypes
+import json
+import os
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import NamedTuple
+
+BATCH = 256
+INTO, OVER, OUT, CONTINUE, SWITCH, EVENT = 1, 2, 3, 4, 5, 0
+STOPS = {1: "moved", 2: "break", 3: "missing", 4: "end"}
+LINE, FUNCTION, EXCEPTION = 0, 1, 2
+
+
+class Error(OSError):
+    """What the library could not do."""
+
+
+class Event(NamedTuple):
+    """An event, as `kymo events --jsonl` has it.  Times are nanoseconds, offsets bytes of bytecode."""
+
+    n: int
+    k: int
+    thread: int
+    event: str
+    file: str | None
+    function: str | None
+    name: str | None
+    line: int | None
+    offset: int | None
+    dest: int | None
+    t_ns: int
+    t_err_ns: int
+    lost: int
+    lost_reasons: int
+    interpreter: int
+    turn: int
+
+
+class Frame(NamedTuple):
+    """A frame of a stack."""
+
+    file: str | None
+    function: str | None
+    line: int | None
+
+
+class _Event(ctypes.Structure):
+    _fields_ = [
+        ("n", c_uint64), ("k", c_uint32), ("thread", c_uint32), ("kind", c_char_p), ("file", c_char_p),
+        ("function", c_char_p), ("name", c_char_p), ("line", c_int64), ("offset", c_int64), ("dest", c_int64),
+        ("t_ns", c_int64), ("t_err_ns", c_uint64), ("lost", c_uint64), ("lost_reasons", c_uint32),
+        ("interpreter", c_uint32), ("turn", c_uint64),
+    ]  # fmt: skip
+
+
+class _Slice(ctypes.Structure):
+    _fields_ = [("from_ns", c_int64), ("to_ns", c_int64), ("thread", c_int32), ("reserved", c_uint32), ("kinds", c_char_p)]
+
+
+class _Frame(ctypes.Structure):
+    _fields_ = [("file", c_char_p), ("function", c_char_p), ("line", c_int64)]
+
+
+def _load():
+    beside = Path(__file__).with_name("libkymo-replay.so")
+    library = ctypes.CDLL(str(beside) if beside.exists() else "libkymo-replay.so.0")
+    for name, result, *arguments in (
+        ("open", c_int, c_char_p, POINTER(c_void_p), c_char_p, c_size_t),
+        ("close", None, c_void_p),
+        ("error", c_char_p, c_void_p),
+        ("describe", c_void_p, c_void_p),
+        ("free", None, c_void_p),
+        ("events_open", c_int, c_void_p, POINTER(_Slice), POINTER(c_void_p)),
+        ("events_read", c_int, c_void_p, POINTER(_Event), c_int),
+        ("events_close", None, c_void_p),
+        ("source", c_int, c_void_p, c_uint32, c_char_p, POINTER(c_void_p), POINTER(c_size_t)),
+        ("cursor_open", c_int, c_void_p, POINTER(c_void_p)),
+        ("cursor_close", None, c_void_p),
+        ("cursor_move", c_int, c_void_p, c_int, c_int),
+        ("cursor_seek", c_int, c_void_p, c_uint32, c_uint64, c_uint32),
+        ("cursor_goto", c_int, c_void_p, c_char_p),
+        ("cursor_switch", c_int, c_void_p, c_uint32),
+        ("cursor_event", None, c_void_p, POINTER(_Event)),
+        ("cursor_stack", c_int, c_void_p, POINTER(_Frame), c_int),
+        ("cursor_break", c_int, c_void_p, c_int, c_char_p, c_int64, c_char_p, POINTER(c_uint64)),
+        ("cursor_remove_break", c_int, c_void_p, c_int),
+        ("cursor_hit", c_int, c_void_p),
+    ):
+        function = getattr(library, f"kymo_history_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_library = None
+
+
+def _text(value):
+    return None if value is None else value.decode("utf-8", "backslashreplace")
+
+
+def _number(value):
+    return None if value < 0 else value
+
+
+def _event(raw):
+    return Event(
+        raw.n, raw.k, raw.thread, _text(raw.kind), _text(raw.file), _text(raw.function), _text(raw.name),
+        _number(raw.line), _number(raw.offset), _number(raw.dest), raw.t_ns, raw.t_err_ns, raw.lost, raw.lost_reasons,
+        raw.interpreter, raw.turn,
+    )  # fmt: skip
+
+
+def open(path):
+    """Open the trace `path`.  Its index is made if there is none, which takes a while for a long one."""
+    return Trace(path)
+
+
+class Trace:
+    """A recorded run.  Close it, or use it in a `with`; one thread at a time may use it and what comes from it."""
+
+    def __init__(self, path):
+        global _library
+        self._handle = None
+        _library = _library or _load()
+        handle, message = c_void_p(), ctypes.create_string_buffer(512)
+        result = _library.kymo_history_open(os.fsencode(path), byref(handle), message, len(message))
+        if result:
+            raise Error(-result, message.value.decode(errors="replace"), os.fspath(path))
+        self._handle = handle
+        self._open = []  # what reads it, to be closed first
+        self._facts = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def close(self):
+        if self._handle:
+            for reader in list(self._open):
+                reader.close()
+            _library.kymo_history_close(self._handle)
+        self._handle = None
+
+    def _check(self, result):
+        if result < 0:
+            raise Error(-result, _text(_library.kymo_history_error(self._handle)))
+        return result
+
+    @property
+    def facts(self):
+        """All that is no event, as a dict: command, directory, host, config, ending, processes, threads, marks …"""
+        if self._handle is None:
+            raise ValueError("the trace is closed")
+        if self._facts is None:
+            memory = _library.kymo_history_describe(self._handle)
+            if not memory:
+                raise MemoryError
+            self._facts = json.loads(ctypes.string_at(memory))
+            _library.kymo_history_free(memory)
+        return self._facts
+
+    @property
+    def processes(self):
+        return self.facts["processes"]
+
+    @property
+    def threads(self):
+        """The threads of all processes; others name them by their index here."""
+        return self.facts["threads"]
+
+    @property
+    def marks(self):
+        return self.facts["marks"]
+
+    @property
+    def config(self):
+        return self.facts["config"]
+
+    @property
+    def losses(self):
+        """Where something is missing, as GAP and UNKNOWN events."""
+        return list(self.events(kinds=("GAP", "UNKNOWN")))
+
+    def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None):
+        """The events of all threads, or one, in the order in which they happened."""
+        reader = _Events(self, kinds, thread, start_ns, end_ns)
+        try:
+            yield from reader
+        finally:
+            reader.close()
+
+    def source(self, file, thread=0):
+        """(text, verified): the bytes of a file as it was when recorded, and whether they are known to be what ran."""
+        memory, size = c_void_p(), c_size_t()
+        result = self._check(_library.kymo_history_source(self._handle, thread, os.fsencode(file), byref(memory), byref(size)))
+        text = ctypes.string_at(memory, size.value)
+        _library.kymo_history_free(memory)
+        return text, bool(result)
+
+    def cursor(self, place=None):
+        """A cursor, at the end of the run or where it died, or at `place`: see Cursor.goto()."""
+        cursor = Cursor(self)
+        if place is not None:
+            cursor.goto(place)
+        return cursor
+
+
+class _Events:
+    def __init__(self, trace, kinds, thread, start_ns, end_ns):
+        self._trace, self._handle = trace, c_void_p()
+        wanted = _Slice(
+            -(1 << 63) if start_ns is None else start_ns,
+            (1 << 63) - 1 if end_ns is None else end_ns,
+            -1 if thread is None else thread,
+            0,
+            None if kinds is None else ",".join([kinds] if isinstance(kinds, str) else kinds).encode(),
+        )
+        trace._check(_library.kymo_history_events_open(trace._handle, byref(wanted), byref(self._handle)))
+        trace._open.append(self)
+
+    def __iter__(self):
+        batch = (_Event * BATCH)()
+        while self._handle:
+            count = self._trace._check(_library.kymo_history_events_read(self._handle, batch, BATCH))
+            for i in range(count):
+                yield _event(batch[i])
+            if count < BATCH:
+                return
+
+    def close(self):
+        if self._handle:
+            _library.kymo_history_events_close(self._handle)
+            self._handle = None
+            self._trace._open.remove(self)
+
+
+class Cursor:
+    """A place in a run: just after an event of one thread.
+
+    Moves return why they ended where they did: "moved", "break" (see `hit`), "missing" (something was not recorded, or
+    cannot be rebuilt) or "end" (there is no more in this direction).
+    """
+
+    def __init__(self, trace):
+        self._trace, self._handle = trace, c_void_p()
+        trace._check(_library.kymo_history_cursor_open(trace._handle, byref(self._handle)))
+        trace._open.append(self)
+
+    def close(self):
+        if self._handle:
+            _library.kymo_history_cursor_close(self._handle)
+            self._handle = None
+            self._trace._open.remove(self)
+
+    def _move(self, is_forward, move):
+        return STOPS[self._trace._check(_library.kymo_history_cursor_move(self._live, is_forward, move))]
+
+    @property
+    def _live(self):
+        if not self._handle:
+            raise ValueError("the cursor is closed")
+        return self._handle
+
+    def next_event(self):
+        return self._move(True, EVENT)
+
+    def prev_event(self):
+        return self._move(False, EVENT)
+
+    def step_in(self):
+        """To the next line of this thread, in whatever frame."""
+        return self._move(True, INTO)
+
+    def step_over(self):
+        """To the next line of this frame or, when it is left, of its caller."""
+        return self._move(True, OVER)
+
+    def step_out(self):
+        """To where this frame is left."""
+        return self._move(True, OUT)
+
+    def resume(self):
+        """To the next break in any thread."""
+        return self._move(True, CONTINUE)
+
+    def next_switch(self):
+        """To the first event after another thread of this process got the GIL."""
+        return self._move(True, SWITCH)
+
+    def step_in_back(self):
+        return self._move(False, INTO)
+
+    def step_over_back(self):
+        return self._move(False, OVER)
+
+    def step_out_back(self):
+        """Back to the line that called this frame."""
+        return self._move(False, OUT)
+
+    def resume_back(self):
+        return self._move(False, CONTINUE)
+
+    def prev_switch(self):
+        return self._move(False, SWITCH)
+
+    def seek(self, n, k=0, thread=None):
+        """To event `n`, `k` of the thread, or the last one before it."""
+        thread = self.event.thread if thread is None else thread
+        self._trace._check(_library.kymo_history_cursor_seek(self._live, thread, n, k))
+
+    def goto(self, place):
+        """To "start", "end", "#N", "N%", a time ("1.5s", "20ms") or the text of a mark."""
+        self._trace._check(_library.kymo_history_cursor_goto(self._live, place.encode()))
+
+    def switch(self, thread):
+        """To where `thread` is at this moment; False if it has not begun."""
+        return bool(self._trace._check(_library.kymo_history_cursor_switch(self._live, thread)))
+
+    @property
+    def event(self):
+        raw = _Event()
+        _library.kymo_history_cursor_event(self._live, byref(raw))
+        return _event(raw)
+
+    @property
+    def stack(self):
+        """Frames, the innermost first."""
+        count = BATCH
+        while True:
+            frames = (_Frame * count)()
+            found = self._trace._check(_library.kymo_history_cursor_stack(self._live, frames, count))
+            if found <= count:
+                return [Frame(_text(at.file), _text(at.function), _number(at.line)) for at in frames[:found]]
+            count = found
+
+    def _break(self, kind, name, line, condition):
+        condition = None if condition is None else condition.encode()
+        result = _library.kymo_history_cursor_break(self._live, kind, os.fsencode(name), line, condition, None)
+        return self._trace._check(result)
+
+    def break_at(self, file, line, condition=None):
+        """Stop at this line; returns the number of the break.  `condition`: an expression of SQL over hits, depth, line,
+        file, function, caller, exception, thread, thread_name, pid, time."""
+        return self._break(LINE, file, line, condition)
+
+    def break_at_function(self, name, condition=None):
+        return self._break(FUNCTION, name, -1, condition)
+
+    def break_at_exception(self, type="", condition=None):
+        return self._break(EXCEPTION, type, -1, condition)
+
+    def remove_break(self, number):
+        self._trace._check(_library.kymo_history_cursor_remove_break(self._live, number))
+
+    @property
+    def hit(self):
+        """The number of the break at which the last move ended, or None."""
+        return _library.kymo_history_cursor_hit(self._live) or None
