@@ -132,6 +132,8 @@ static void note_slice(struct builder *builder, uint64_t slice, uint32_t interpr
 		builder->chunk.flags |= KYMO_SUMMARY_MIXED;
 	else
 		builder->chunk.last_slice = slice;
+	if (!builder->chunk.first_slice)
+		builder->chunk.first_slice = slice;
 }
 
 /*

@@ -66,6 +66,12 @@ static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process 
 		same = stack->hidden = sync->depth - sync->listed;
 	}
 	stack->count = (uint32_t)(same - stack->hidden);
+	for (uint64_t level = sync->depth - sync->listed; level < same; level++) {
+		struct kymo_stack_frame *frame = &stack->frames[level - stack->hidden];
+
+		if (frame->line == KYMO_LINE_NONE)
+			frame->line = line_at_offset(frame->code, sync->frames[sync->depth - 1 - level].offset_plus_1);
+	}
 	for (uint64_t level = same; level < sync->depth; level++) {
 		const struct kymo_sync_frame *told = &sync->frames[sync->depth - 1 - level];
 		const struct kymo_code *code = kymo_traced_code(process, told->code);
@@ -85,6 +91,10 @@ static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process 
 
 static int enter(struct kymo_stack *stack, const struct kymo_event *event)
 {
+	struct kymo_stack_frame *caller = kymo_stack_top(stack);
+
+	if (caller && stack->has_no_lines)
+		caller->line = KYMO_LINE_NONE;
 	return push(stack, (struct kymo_stack_frame){
 				   .code_id = event->code_id,
 				   .code = event->code,

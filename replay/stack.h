@@ -47,6 +47,7 @@ struct kymo_stack {
 	size_t capacity;
 	uint64_t hidden; /* frames below these, of which nothing is known */
 	bool is_leaving; /* the last event was the last one of the frame on top */
+	bool has_no_lines; /* the recording tells no LINE: where a frame is, is known at its own events only */
 	struct kymo_position missing; /* something is, up to here: the stack is still to be told */
 };
 

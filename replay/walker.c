@@ -3,6 +3,14 @@
 
 #include <errno.h>
 
+/* LINE events are recorded, or rebuilt. */
+static bool has_lines(const struct kymo_timeline *timeline)
+{
+	const Kymo__Session *session = timeline->definitions.session;
+
+	return !session || !session->config || session->config->flow || session->config->events >> KYMO_LINE & 1;
+}
+
 void kymo_walker_open(struct kymo_walker *walker, struct kymo_timeline *timeline, const struct kymo_stream *stream,
 		      size_t chunk)
 {
@@ -10,7 +18,7 @@ void kymo_walker_open(struct kymo_walker *walker, struct kymo_timeline *timeline
 
 	while (chunk && kymo_is_same_chunk(chunks[chunk - 1], chunks[chunk]))
 		chunk--;
-	*walker = (struct kymo_walker){.first_chunk = chunk};
+	*walker = (struct kymo_walker){.first_chunk = chunk, .stack.has_no_lines = !has_lines(timeline)};
 	kymo_cursor_init(&walker->cursor, timeline, stream);
 	walker->cursor.wants_stacks = true;
 	if (chunk > 1)
