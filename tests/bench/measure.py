@@ -50,10 +50,19 @@ PROFILES = {
 }
 
 
+def all_rounds(program):
+    line = next(line for line in (HERE / "programs" / f"{program}.py").open() if line.startswith("ROUNDS = "))
+    return int(line.split()[2])
+
+
 def rounds_of(program, share):
     """How often @program repeats its work."""
-    line = next(line for line in (HERE / "programs" / f"{program}.py").open() if line.startswith("ROUNDS = "))
-    return max(1, round(int(line.split()[2]) * share))
+    return max(1, round(all_rounds(program) * share))
+
+
+def can_repeat(program):
+    """False of a program whose second round has nothing left to do."""
+    return all_rounds(program) > 1
 
 
 @dataclass

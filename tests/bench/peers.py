@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import measure
-from measure import (PROFILES, adopt_orphans, interval, progress, record, result, rounds_of, run, runner, scratch, shown,
+from measure import (PROFILES, adopt_orphans, can_repeat, interval, progress, record, result, rounds_of, run, runner, scratch, shown,
                      table)
 
 PACKAGES = ["viztracer", "coverage"]
@@ -48,8 +48,9 @@ def peers(options):
         for program in options.programs:
             rounds = rounds_of(program, 0.5 * options.scale)
             commands = {tool: runner(tool, program, rounds) for tool in ["plain", *tools]}
+            # What `flow` leaves out is found by running the program once before: not where it can run but once.
             commands |= {f"nothing {profile}": runner(PROFILES[profile].tool("nothing"), program, rounds)
-                         for profile in NOTHING}
+                         for profile in NOTHING if can_repeat(program) or PROFILES[profile].mode != "flow"}
             commands |= {f"kymo {profile}": record(folder / "trace.kymo", profile, runner("plain", program, rounds))
                          for profile in OURS}
             samples = {name: [] for name in commands}
@@ -67,8 +68,10 @@ def peers(options):
                 "samples": samples,
             })
     progress("")
-    names = list(rows[0]["slowdown"])
+    names = list(max((row["slowdown"] for row in rows), key=len))
+    whole = [row["slowdown"] for row in rows if len(row["slowdown"]) == len(names)]
     table("slowdown in processor time under other tools, tools that do nothing, and Kymo", ["program", *names],
-          [*([row["program"], *(shown(row["slowdown"][name]) for name in names)] for row in rows),
-           ["geometric mean", *(f"{mean(row['slowdown'][name][0] for row in rows):.2f}" for name in names)]])
+          [*([row["program"], *(shown(row["slowdown"][name]) if name in row["slowdown"] else "-" for name in names)]
+             for row in rows),
+           [f"geometric mean of {len(whole)}", *(f"{mean(row[name][0] for row in whole):.2f}" for name in names)]])
     return {"versions": found, "programs": rows}
