@@ -98,12 +98,12 @@ void kymo_hits_line(struct kymo_hits *hits, struct kymo_content *content, int64_
 		of->lines[line - of->first_line] += times;
 }
 
-void kymo_hits_call(struct kymo_hits *hits, struct kymo_content *content)
+void kymo_hits_call(struct kymo_hits *hits, struct kymo_content *content, uint64_t times)
 {
 	struct kymo_content_hits *of = touch(hits, content);
 
 	if (of)
-		of->calls++;
+		of->calls += times;
 }
 
 void kymo_hits_raise(struct kymo_hits *hits, uint64_t name)

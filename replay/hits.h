@@ -53,7 +53,7 @@ struct kymo_hits {
 void kymo_hits_release(struct kymo_hits *hits);
 
 void kymo_hits_line(struct kymo_hits *hits, struct kymo_content *content, int64_t line, uint64_t times);
-void kymo_hits_call(struct kymo_hits *hits, struct kymo_content *content);
+void kymo_hits_call(struct kymo_hits *hits, struct kymo_content *content, uint64_t times);
 void kymo_hits_raise(struct kymo_hits *hits, uint64_t name);
 
 /* Encode what the chunk has into @bytes, add it to what all have, and begin the next one.  0 or -ENOMEM. */

@@ -14,20 +14,11 @@
 #include "replay/index.h"
 #include "replay/walker.h"
 
-struct touched_move {
-	struct kymo_moves *moves;
-	struct kymo_content *content;
-	uint32_t move;
-};
-
 struct builder {
 	struct kymo_index *index;
 	struct kymo_chunk_summary chunk;
 	bool has_chunk;
-	uint64_t depth; /* of the stack */
-	bool is_leaving;
-	struct touched_move *touched; /* in this chunk */
-	size_t touched_count, touched_capacity;
+	struct kymo_counting counting; /* in this chunk */
 	struct kymo_error *error;
 };
 
@@ -68,22 +59,27 @@ static int write_hits(struct builder *builder)
 	return 0;
 }
 
-/* What was counted as moves are lines now. */
+/* What was counted as moves are lines and calls now. */
 static void expand_moves(struct builder *builder)
 {
-	for (size_t i = 0; i < builder->touched_count; i++) {
-		const struct touched_move *touched = &builder->touched[i];
+	struct kymo_counting *counting = &builder->counting;
+	struct kymo_hits *hits = &builder->index->hits;
+
+	for (size_t i = 0; i < counting->touched_count; i++) {
+		const struct kymo_counted_move *touched = &counting->touched[i];
 		struct kymo_move *move = &touched->moves->moves[touched->move];
 
 		for (uint32_t step = 0; step < move->count; step++) {
 			const struct kymo_step *at = &touched->moves->steps[move->first + step];
 
 			if (at->kind == KYMO_LINE)
-				kymo_hits_line(&builder->index->hits, touched->content, at->value, move->hits);
+				kymo_hits_line(hits, touched->content, at->value, move->hits);
 		}
+		if (move->kind == KYMO_PY_START)
+			kymo_hits_call(hits, touched->content, move->hits);
 		move->hits = 0;
 	}
-	builder->touched_count = 0;
+	counting->touched_count = 0;
 }
 
 static int end_chunk(struct builder *builder)
@@ -154,7 +150,7 @@ static int count_event(struct builder *builder, const struct kymo_walker *walker
 	if (event->kind == KYMO_LINE && content)
 		kymo_hits_line(hits, content, (int64_t)event->line, 1);
 	else if ((event->kind == KYMO_PY_START || event->kind == KYMO_PY_START_AT) && content)
-		kymo_hits_call(hits, content);
+		kymo_hits_call(hits, content, 1);
 	else if (event->kind == KYMO_RAISE)
 		kymo_hits_raise(hits, event->name_id);
 	else if (event->kind == KYMO_EVENT_MARK)
@@ -190,60 +186,34 @@ static int walk(struct builder *builder, size_t stream, size_t first)
 /*
  * Streams of `flow` recordings, all but their last chunk, by records.
  */
-static void leave_frame(struct builder *builder)
-{
-	if (builder->is_leaving && builder->depth)
-		builder->depth--;
-	builder->is_leaving = false;
-}
-
-static int count_steps(struct builder *builder, const struct kymo_rebuilt *out)
+static void count_steps(struct builder *builder, const struct kymo_rebuilt *out)
 {
 	struct kymo_content *content = out->steps_code ? out->steps_code->content : NULL;
-	struct kymo_move *move;
 
 	if (out->is_unknown)
 		builder->chunk.flags |= KYMO_SUMMARY_MISSING;
-	if (!out->step_count || !content)
-		return 0;
-	if (!out->moves) {
-		for (uint32_t i = 0; i < out->step_count; i++)
-			if (out->steps[i].kind == KYMO_LINE)
-				kymo_hits_line(&builder->index->hits, content, out->steps[i].value, 1);
-		return 0;
-	}
-	move = &out->moves->moves[out->move];
-	if (move->hits++)
-		return 0;
-	if (kymo_grow(&builder->touched, &builder->touched_capacity, builder->touched_count + 1,
-		      sizeof(*builder->touched)))
-		return kymo_fail(builder->error, -ENOMEM, "out of memory");
-	builder->touched[builder->touched_count++] = (struct touched_move){out->moves, content, out->move};
-	return 0;
+	for (uint32_t i = 0; i < out->step_count && content; i++)
+		if (out->steps[i].kind == KYMO_LINE)
+			kymo_hits_line(&builder->index->hits, content, out->steps[i].value, 1);
 }
 
-/* An event of a frame: what is counted of it besides the lines before it. */
-static void count_record(struct builder *builder, const struct kymo_record *record, const struct kymo_rebuilt *out)
+/* An event, and what is counted of it besides the lines before it. */
+static void count_record(struct builder *builder, const struct kymo_record *record, const struct kymo_rebuilt *out,
+			 uint64_t depth)
 {
 	struct kymo_hits *hits = &builder->index->hits;
 	struct kymo_content *content = out->code ? out->code->content : NULL;
 
-	leave_frame(builder);
 	switch (out->kind) {
 	case KYMO_PY_START:
 	case KYMO_PY_START_AT:
 		if (content)
-			kymo_hits_call(hits, content);
-		builder->depth++;
-		break;
-	case KYMO_PY_RESUME:
-	case KYMO_PY_THROW:
-		builder->depth++;
+			kymo_hits_call(hits, content, 1);
 		break;
 	case KYMO_PY_RETURN:
 	case KYMO_PY_YIELD:
 	case KYMO_PY_UNWIND:
-		builder->is_leaving = true;
+		depth++;
 		break;
 	case KYMO_LINE:
 		if (content)
@@ -255,11 +225,25 @@ static void count_record(struct builder *builder, const struct kymo_record *reco
 	default:
 		break;
 	}
-	note_depth(builder, builder->depth);
+	note_depth(builder, depth);
 }
 
-static int count_chunk(struct builder *builder, struct kymo_rebuild *rebuild, const struct kymo_frame *frame,
-		       bool is_next, bool *has_marks)
+static void count_switch(struct builder *builder, const struct kymo_record *record, uint64_t *slice,
+			 uint32_t *interpreter)
+{
+	if (record->kind == KYMO_SWITCH) {
+		*slice += record->a;
+	} else if (record->kind == KYMO_KIND_SPECIAL && record->extended == KYMO_EXTENDED_INTERPRETER) {
+		*interpreter = (uint32_t)record->a;
+		*slice = 0;
+	} else {
+		return;
+	}
+	note_slice(builder, *slice, *interpreter);
+}
+
+static void count_chunk(struct builder *builder, struct kymo_rebuild *rebuild, const struct kymo_frame *frame,
+			bool is_next, bool *has_marks)
 {
 	const uint8_t *payload = frame->payload;
 	size_t at = frame->header.sync_bytes, end = frame->header.raw_bytes;
@@ -268,40 +252,29 @@ static int count_chunk(struct builder *builder, struct kymo_rebuild *rebuild, co
 	struct kymo_rebuilt out;
 	struct kymo_record record;
 	struct kymo_sync sync;
-	int result = 0;
 
 	if (kymo_sync_decode(payload, at, &sync) != KYMO_DECODE_OK)
 		sync = (struct kymo_sync){0};
 	if (kymo_rebuild_open(rebuild, &sync, is_next, &out))
-		result = count_steps(builder, &out);
-	builder->depth = sync.depth;
-	builder->is_leaving = false;
-	while (!result && kymo_flow_record_decode(payload + at, end - at, &record) == KYMO_DECODE_OK) {
+		count_steps(builder, &out);
+	builder->counting.lowest_depth = UINT64_MAX;
+	for (;;) {
+		at += kymo_rebuild_count(rebuild, payload + at, end - at, &builder->counting);
+		if (kymo_flow_record_decode(payload + at, end - at, &record) != KYMO_DECODE_OK)
+			break;
 		if (kymo_rebuild_take(rebuild, &record, payload + at, &out)) {
-			result = count_steps(builder, &out);
+			count_steps(builder, &out);
 			if (out.kind)
-				count_record(builder, &record, &out);
+				count_record(builder, &record, &out, kymo_rebuild_depth(rebuild));
 		}
-		if (record.kind == KYMO_SWITCH) {
-			slice += record.a;
-			note_slice(builder, slice, interpreter);
-		} else if (kymo_is_stack(&record) &&
-			   kymo_sync_decode(payload + at + KYMO_EXTENDED_BYTES, record.bytes - KYMO_EXTENDED_BYTES,
-					    &sync) == KYMO_DECODE_OK) {
-			builder->depth = sync.depth;
-			builder->is_leaving = false;
-		} else if (record.kind == KYMO_KIND_SPECIAL && record.extended == KYMO_EXTENDED_MARK) {
-			leave_frame(builder);
-			note_depth(builder, builder->depth);
+		if (record.kind == KYMO_KIND_SPECIAL && record.extended == KYMO_EXTENDED_MARK) {
+			note_depth(builder, kymo_rebuild_depth(rebuild));
 			*has_marks = true;
-		} else if (record.kind == KYMO_KIND_SPECIAL && record.extended == KYMO_EXTENDED_INTERPRETER) {
-			interpreter = (uint32_t)record.a;
-			slice = 0;
-			note_slice(builder, slice, interpreter);
 		}
+		count_switch(builder, &record, &slice, &interpreter);
 		at += record.bytes;
 	}
-	return result;
+	note_depth(builder, builder->counting.lowest_depth);
 }
 
 /* Marks are few: their times are worth a second look. */
@@ -365,8 +338,8 @@ static int count_plain_chunks(struct builder *builder, size_t number, size_t *do
 		builder->chunk.last_n = entry->last_ordinal;
 		if (!is_next)
 			builder->chunk.flags |= KYMO_SUMMARY_MISSING;
-		result = count_chunk(builder, rebuild, &frame, is_next, &has_marks);
-		if (!result && has_marks)
+		count_chunk(builder, rebuild, &frame, is_next, &has_marks);
+		if (has_marks)
 			result = find_marks(builder, stream, *done);
 		if (!result)
 			result = end_chunk(builder);
@@ -392,6 +365,6 @@ int kymo_index_build(struct kymo_index *index, struct kymo_error *error)
 		if (!result)
 			result = walk(&builder, stream, done);
 	}
-	free(builder.touched);
+	free(builder.counting.touched);
 	return result;
 }

@@ -139,8 +139,6 @@ static void put_steps(struct kymo_rebuild *rebuild, const struct kymo_rebuilt_fr
 	rebuild->out->steps_code_id = frame->code_id;
 	rebuild->out->steps = move->count ? frame->moves->steps + move->first : NULL;
 	rebuild->out->step_count = move->count;
-	rebuild->out->moves = frame->moves;
-	rebuild->out->move = (uint32_t)(move - frame->moves->moves);
 }
 
 /* As kymo_rebuild_walk_caller(), if that was done before. */
@@ -180,7 +178,7 @@ static void put_entry(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 		frame->place.cur = locate(frame, offset - 1);
 	set_state(frame);
 	if (frame->state != KYMO_NO_STATE)
-		kymo_moves_add(frame->moves, KYMO_STATE_BEFORE, (struct kymo_move){.token = token, .to = frame->state},
+		kymo_moves_add(frame->moves, KYMO_STATE_BEFORE, (struct kymo_move){.token = token, .to = frame->state, .kind = kind},
 			       NULL);
 }
 
@@ -209,8 +207,7 @@ static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record
 		walk(rebuild, frame, locate(frame, record->a), KYMO_WALK_TO);
 }
 
-/* 3.12: a generator's end takes the frame that sent to it, or had it in a loop, behind its SEND or to its END_FOR. */
-static void return_to_sender(struct kymo_rebuild *rebuild)
+void kymo_rebuild_return(struct kymo_rebuild *rebuild)
 {
 	struct kymo_rebuilt_frame *frame = is_before(rebuild, KYMO_CPYTHON_3_13) ? peek(rebuild) : NULL;
 	const struct kymo_instruction *at;
@@ -236,7 +233,7 @@ static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record
 		be_at(rebuild, record);
 	pop(rebuild);
 	if (record->kind == KYMO_PY_RETURN)
-		return_to_sender(rebuild);
+		kymo_rebuild_return(rebuild);
 }
 
 /* The instruction that an exception at @raw belongs to. */
@@ -438,7 +435,7 @@ static bool move(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 	if (record->kind != KYMO_SITE)
 		pop(rebuild);
 	if (record->kind == KYMO_PY_RETURN)
-		return_to_sender(rebuild);
+		kymo_rebuild_return(rebuild);
 	return true;
 }
 

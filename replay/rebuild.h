@@ -25,8 +25,6 @@ struct kymo_rebuilt {
 	uint64_t steps_code_id;
 	const struct kymo_step *steps;
 	uint32_t step_count;
-	struct kymo_moves *moves; /* NULL, or what holds these steps for as long as there is the code, */
-	uint32_t move;		  /* as those of this one */
 	bool is_unknown; /* something else did, and nobody can tell what */
 };
 
@@ -47,5 +45,30 @@ bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 /* The next record.  True: it is an event, told by @out. */
 bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes,
 		       struct kymo_rebuilt *out);
+
+/*
+ * For who counts what happens: moves (see moves.h) that were made before are not expanded to steps, but have their hits
+ * counted.
+ */
+struct kymo_counted_move {
+	struct kymo_moves *moves;
+	struct kymo_content *content;
+	uint32_t move;
+};
+
+struct kymo_counting {
+	struct kymo_counted_move *touched; /* moves that have hits */
+	size_t touched_count, touched_capacity;
+	uint64_t lowest_depth; /* of the stack at any event, the frame that it enters or leaves included */
+};
+
+/*
+ * Take records that only make such moves from @payload, up to the first that does more: it is for kymo_rebuild_take().
+ * Returns the bytes that they take.
+ */
+size_t kymo_rebuild_count(struct kymo_rebuild *rebuild, const uint8_t *payload, size_t bytes,
+			  struct kymo_counting *counting);
+/* Frames on the stack now. */
+uint64_t kymo_rebuild_depth(const struct kymo_rebuild *rebuild);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The frames of one thread while its lines are rebuilt.  For rebuild.c and rebuild_frames.c alone.
+ * The frames of one thread while its lines are rebuilt.  For rebuild.c, rebuild_frames.c and rebuild_count.c alone.
  */
 #ifndef KYMO_REPLAY_REBUILD_FRAMES_H
 #define KYMO_REPLAY_REBUILD_FRAMES_H
@@ -108,6 +108,9 @@ static inline void put(struct kymo_rebuilt_frame *frame, uint64_t raw)
 	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, raw < KYMO_NO_UNIT ? (uint32_t)raw : unit};
 	frame->raised = KYMO_NO_UNIT;
 }
+
+/* 3.12: a generator's end takes the frame that sent to it, or had it in a loop, behind its SEND or to its END_FOR. */
+void kymo_rebuild_return(struct kymo_rebuild *rebuild);
 
 /* NULL: no memory, or too deep. */
 struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint64_t code_id);
