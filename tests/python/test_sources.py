@@ -173,6 +173,28 @@ reader(RUNNING)
     assert sources(trace)[str(tmp_path / "module.py")].state == "unverified"
 
 
+def test_so_is_that_of_a_child_whose_parent_is_not_recorded(python, importing, sources, tmp_path):
+    (tmp_path / "module.py").write_text("def f(): return 1\n")
+    (tmp_path / "program.py").write_text("""
+import kymo, module, os
+from pathlib import Path
+path = Path(module.__file__)
+path.write_text("def f(): return 2\\n")
+clock = path.with_name("clock")
+clock.write_text("")
+while clock.stat().st_ctime_ns < path.stat().st_ctime_ns + 50_000_000:
+    clock.write_text("")
+if not os.fork():
+    with kymo.record("t.kymo"):
+        module.f()
+    os._exit(0)
+os.wait()
+""")
+    subprocess.run([python, "program.py"], cwd=tmp_path, check=True, timeout=TIMEOUT,
+                   env=environment(importing | {"PYTHONDONTWRITEBYTECODE": 1}))
+    assert sources(tmp_path / "t.kymo")[str(tmp_path / "module.py")].state == "unverified"
+
+
 COMPILES = """
 import sys
 for name in sys.argv[1:]:
