@@ -11,6 +11,7 @@ from compare import compare_all, one_core, start_up
 from instructions import instructions
 from measure import PROFILES, PROGRAMS
 from peers import peers
+from replay import replay
 from size import size
 
 PARTS = {
@@ -21,6 +22,7 @@ PARTS = {
     "instructions": instructions,
     "size": size,
     "peers": peers,
+    "replay": replay,
 }
 
 
