@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/trace_file.h"
+#include "replay/walker.h"
 
 #define INDEX_MAGIC "\x89KYMOIX\n"
 #define INDEX_VERSION 1U
@@ -431,4 +432,19 @@ const struct kymo_chunk_summary *kymo_index_find(const struct kymo_index *index,
 			high = middle;
 	}
 	return &index->chunks[low > first ? low - 1 : first];
+}
+
+void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk)
+{
+	const struct kymo_chunk_summary *first = index->chunks + index->first_chunks[chunk->stream], *lead = chunk;
+	bool is_flow = index->timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
+	uint32_t lowest = chunk->lowest_depth;
+
+	/* Lines are rebuilt from where the frame on top was before. */
+	if (is_flow && lead > first)
+		lead--;
+	/* The frames that run in it must be listed where the walk begins, or be entered after that. */
+	while (lead > first && lead->hidden >= lowest && lead->lowest_depth >= lowest)
+		lead--;
+	kymo_walker_open(walker, index->timeline, &index->timeline->streams[chunk->stream], chunk->chunk, lead->chunk);
 }

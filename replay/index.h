@@ -30,7 +30,7 @@ struct kymo_chunk_summary {
 	uint32_t lowest_depth; /* of the stack, at any event */
 	uint32_t interpreter;  /* of its first event */
 	uint32_t flags;
-	uint32_t reserved;
+	uint32_t hidden; /* frames that its sync block does not list */
 };
 static_assert(sizeof(struct kymo_chunk_summary) == 80, "on disk");
 
@@ -76,6 +76,11 @@ bool kymo_index_read_hits(struct kymo_index *index, const struct kymo_chunk_summ
 
 /* The last chunk of @stream that begins at @n or before; the first if none does; NULL: it has none. */
 const struct kymo_chunk_summary *kymo_index_find(const struct kymo_index *index, size_t stream, uint64_t n);
+
+/* Open @walker to before the first event of @chunk, so that all that is known of its frames is told. */
+struct kymo_walker;
+void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker,
+		     const struct kymo_chunk_summary *chunk);
 
 /* Make it; for index.c alone.  The hits go to index->fd. */
 KYMO_MUST_CHECK

@@ -22,6 +22,13 @@ struct builder {
 	struct kymo_error *error;
 };
 
+static uint32_t hidden_in(const struct kymo_sync *sync)
+{
+	uint64_t hidden = sync->depth - sync->listed;
+
+	return hidden < UINT32_MAX ? (uint32_t)hidden : UINT32_MAX;
+}
+
 static void begin_chunk(struct builder *builder, size_t stream, size_t chunk, uint64_t first_n, uint64_t slice,
 			uint32_t interpreter)
 {
@@ -165,7 +172,7 @@ static int walk(struct builder *builder, size_t stream, size_t first)
 	struct kymo_walker walker;
 	int result;
 
-	kymo_walker_open(&walker, timeline, &timeline->streams[stream], first);
+	kymo_walker_open(&walker, timeline, &timeline->streams[stream], first, first ? first - 1 : 0);
 	while ((result = kymo_walker_next(&walker, builder->error)) > 0) {
 		const struct kymo_event *event = &walker.event;
 
@@ -174,6 +181,7 @@ static int walk(struct builder *builder, size_t stream, size_t first)
 			if (result)
 				break;
 			begin_chunk(builder, stream, walker.chunk, event->n, event->slice, event->interpreter);
+			builder->chunk.hidden = hidden_in(&walker.cursor.sync);
 		}
 		result = count_event(builder, &walker);
 		if (result)
@@ -257,6 +265,7 @@ static void count_chunk(struct builder *builder, struct kymo_rebuild *rebuild, c
 		sync = (struct kymo_sync){0};
 	if (kymo_rebuild_open(rebuild, &sync, is_next, &out))
 		count_steps(builder, &out);
+	builder->chunk.hidden = hidden_in(&sync);
 	builder->counting.lowest_depth = UINT64_MAX;
 	for (;;) {
 		at += kymo_rebuild_count(rebuild, payload + at, end - at, &builder->counting);
@@ -283,7 +292,7 @@ static int find_marks(struct builder *builder, const struct kymo_stream *stream,
 	struct kymo_walker walker;
 	int result;
 
-	kymo_walker_open(&walker, builder->index->timeline, stream, chunk);
+	kymo_walker_open(&walker, builder->index->timeline, stream, chunk, chunk ? chunk - 1 : 0);
 	while ((result = kymo_walker_next(&walker, builder->error)) > 0 && walker.chunk == chunk) {
 		const struct kymo_event *event = &walker.event;
 

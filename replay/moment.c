@@ -56,7 +56,7 @@ static int find_in_chunk(const struct kymo_index *index, const struct kymo_chunk
 	bool is_found = false;
 	int result;
 
-	kymo_walker_open(&walker, timeline, &timeline->streams[chunk->stream], chunk->chunk);
+	kymo_index_walk(index, &walker, chunk);
 	while ((result = kymo_walker_next(&walker, error)) > 0) {
 		struct kymo_moment here = kymo_moment_of(timeline, &walker.event);
 

@@ -14,7 +14,7 @@ static int stand_at_first(struct kymo_replay *replay, size_t stream, struct kymo
 	struct kymo_walker walker;
 	int result;
 
-	kymo_walker_open(&walker, replay->timeline, &replay->timeline->streams[stream], 0);
+	kymo_walker_open(&walker, replay->timeline, &replay->timeline->streams[stream], 0, 0);
 	result = kymo_walker_next(&walker, error);
 	if (result > 0) {
 		kymo_stand_with(replay, &walker);
@@ -128,6 +128,8 @@ int kymo_replay_top(struct kymo_replay *replay, size_t stream, const struct kymo
 	kymo_walk(replay, &walker, chunk);
 	do {
 		result = kymo_walker_next(&walker, error);
+		if (result > 0 && walker.event.n < then.at.n)
+			kymo_walker_skip(&walker, then.at.n);
 	} while (result > 0 && kymo_position_compare(kymo_position_of(&walker.event), then.at) < 0);
 	frame = kymo_stack_top(&walker.stack);
 	if (frame)

@@ -26,7 +26,7 @@ const struct kymo_chunk_summary *kymo_this_chunk(const struct kymo_replay *repla
 
 void kymo_walk(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk)
 {
-	kymo_walker_open(walker, replay->timeline, &replay->timeline->streams[chunk->stream], chunk->chunk);
+	kymo_index_walk(replay->index, walker, chunk);
 }
 
 int kymo_walk_next(struct kymo_walker *walker, const struct kymo_chunk_summary *chunk, struct kymo_error *error)
@@ -51,11 +51,14 @@ int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *c
 	int result;
 
 	kymo_walk(replay, &walker, chunk);
-	while ((result = kymo_walk_next(&walker, chunk, error)) > 0)
+	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
 		if (!kymo_position_compare(kymo_position_of(&walker.event), at)) {
 			kymo_stand_with(replay, &walker);
 			return 0;
 		}
+		if (walker.event.n < at.n)
+			kymo_walker_skip(&walker, at.n);
+	}
 	kymo_walker_release(&walker);
 	return result ? result : kymo_fail(error, -EBADMSG, "the index does not fit the trace; remove it to have it made anew");
 }
@@ -72,9 +75,10 @@ bool kymo_stop_event(const struct kymo_walker *walker, const void *context)
 	return kymo_is_stop(&walker->event);
 }
 
-/* The last event of @chunk up to @limit that is wanted.  1: @found is it; 0: there is none. */
-static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
-			 kymo_wanted_event wants, const void *context, struct kymo_position *found, struct kymo_error *error)
+/* The last event of @chunk from @from up to @limit that is wanted.  1: @found is it; 0: there is none. */
+static int last_from(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t from,
+		     struct kymo_position limit, kymo_wanted_event wants, const void *context,
+		     struct kymo_position *found, struct kymo_error *error)
 {
 	struct kymo_walker walker;
 	bool is_found = false;
@@ -90,9 +94,28 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 			*found = at;
 			is_found = true;
 		}
+		if (at.n < from)
+			kymo_walker_skip(&walker, from);
 	}
 	kymo_walker_release(&walker);
 	return result < 0 ? result : is_found;
+}
+
+/* The same in all of the chunk: it is likely near to the limit. */
+static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
+			 kymo_wanted_event wants, const void *context, struct kymo_position *found,
+			 struct kymo_error *error)
+{
+	uint64_t end = limit.n < chunk->last_n ? limit.n : chunk->last_n;
+
+	for (uint64_t reach = 16;; reach *= 16) {
+		uint64_t from = end > chunk->first_n && end - chunk->first_n > reach ? end - reach : chunk->first_n;
+		int result = last_from(replay, chunk, from, limit, wants, context, found, error);
+
+		/* What was found before the place from which on nothing was passed over need not be the last. */
+		if (result < 0 || (result && found->n >= from) || from == chunk->first_n)
+			return result;
+	}
 }
 
 int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,

@@ -15,11 +15,6 @@ void kymo_stack_release(struct kymo_stack *stack)
 	*stack = (struct kymo_stack){0};
 }
 
-bool kymo_is_stop(const struct kymo_event *event)
-{
-	return event->kind == KYMO_LINE || event->kind == KYMO_EVENT_GAP || event->kind == KYMO_EVENT_UNKNOWN;
-}
-
 static bool enters(unsigned kind)
 {
 	return kind == KYMO_PY_START || kind == KYMO_PY_START_AT || kind == KYMO_PY_RESUME || kind == KYMO_PY_THROW;
@@ -89,7 +84,16 @@ static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process 
 	return 0;
 }
 
-static int enter(struct kymo_stack *stack, const struct kymo_event *event)
+/* An event, told or passed over. */
+struct happening {
+	unsigned kind;
+	struct kymo_position at;
+	uint64_t code_id;
+	const struct kymo_code *code;
+	int64_t line;
+};
+
+static int enter(struct kymo_stack *stack, const struct happening *event)
 {
 	struct kymo_stack_frame *caller = kymo_stack_top(stack);
 
@@ -98,8 +102,8 @@ static int enter(struct kymo_stack *stack, const struct kymo_event *event)
 	return push(stack, (struct kymo_stack_frame){
 				   .code_id = event->code_id,
 				   .code = event->code,
-				   .line = kymo_event_line(event),
-				   .entered = kymo_position_of(event),
+				   .line = event->line,
+				   .entered = event->at,
 			   });
 }
 
@@ -107,8 +111,15 @@ static int enter(struct kymo_stack *stack, const struct kymo_event *event)
  * Have the frame of @event on top.  It is there already, unless events were left out of the recording by which
  * frames are entered or left.
  */
-static int find_frame(struct kymo_stack *stack, const struct kymo_event *event)
+static int find_frame(struct kymo_stack *stack, const struct happening *event)
 {
+	struct kymo_stack_frame found = {.code_id = event->code_id, .code = event->code, .line = event->line};
+
+	/* All that are above one of which nothing was told have been left. */
+	if (!stack->count && stack->hidden) {
+		stack->hidden--;
+		return push(stack, found);
+	}
 	for (uint32_t at = stack->count; at-- > 0;)
 		if (stack->frames[at].code_id == event->code_id) {
 			stack->count = at + 1;
@@ -117,37 +128,49 @@ static int find_frame(struct kymo_stack *stack, const struct kymo_event *event)
 	return enter(stack, event);
 }
 
-static void be_at(struct kymo_stack *stack, const struct kymo_event *event)
+static bool is_stop(unsigned kind)
+{
+	return kind == KYMO_LINE || kind == KYMO_EVENT_GAP || kind == KYMO_EVENT_UNKNOWN;
+}
+
+bool kymo_is_stop(const struct kymo_event *event)
+{
+	return is_stop(event->kind);
+}
+
+static void be_at(struct kymo_stack *stack, const struct happening *event)
 {
 	struct kymo_stack_frame *top = kymo_stack_top(stack);
-	int64_t line = kymo_event_line(event);
 
 	if (!top)
 		return;
 	if (event->kind == KYMO_EVENT_UNKNOWN)
 		top->line = KYMO_LINE_NONE;
-	else if (line != KYMO_LINE_NONE)
-		top->line = line;
-	if (kymo_is_stop(event)) {
+	else if (event->line != KYMO_LINE_NONE)
+		top->line = event->line;
+	if (is_stop(event->kind)) {
 		top->before = top->line_at;
-		top->line_at = kymo_position_of(event);
+		top->line_at = event->at;
 	}
 }
 
-int kymo_stack_take(struct kymo_stack *stack, const struct kymo_event *event, const struct kymo_sync *sync)
+/* The frame that the last event left is gone. */
+static void settle(struct kymo_stack *stack)
 {
 	if (stack->is_leaving && stack->count)
 		stack->count--;
 	else if (stack->is_leaving && stack->hidden)
 		stack->hidden--;
 	stack->is_leaving = false;
+}
 
-	if (event->kind == KYMO_EVENT_STACK)
-		return take_sync(stack, event->stream->process, sync);
+static int take(struct kymo_stack *stack, const struct happening *event)
+{
+	settle(stack);
 	if (event->kind == KYMO_EVENT_GAP) {
 		stack->count = 0;
 		stack->hidden = 0;
-		stack->missing = kymo_position_of(event);
+		stack->missing = event->at;
 		return 0;
 	}
 	if (enters(event->kind))
@@ -158,4 +181,50 @@ int kymo_stack_take(struct kymo_stack *stack, const struct kymo_event *event, co
 	be_at(stack, event);
 	stack->is_leaving = leaves(event->kind);
 	return 0;
+}
+
+int kymo_stack_take(struct kymo_stack *stack, const struct kymo_event *event, const struct kymo_sync *sync)
+{
+	if (event->kind == KYMO_EVENT_STACK) {
+		settle(stack);
+		return take_sync(stack, event->stream->process, sync);
+	}
+	return take(stack, &(struct happening){event->kind, kymo_position_of(event), event->code_id, event->code,
+					       kymo_event_line(event)});
+}
+
+static int64_t line_of(const struct kymo_skipped *skipped)
+{
+	if (skipped->kind == KYMO_LINE)
+		return (int64_t)skipped->line;
+	return skipped->code && skipped->kind < KYMO_KINDS ? kymo_code_line(skipped->code, skipped->offset)
+							    : KYMO_LINE_NONE;
+}
+
+void kymo_stack_skip(struct kymo_stack *stack, const struct kymo_stream *stream, const struct kymo_skipped *skipped,
+		     const struct kymo_sync *sync)
+{
+	struct happening step = {.kind = KYMO_EVENT_UNKNOWN, .at = {skipped->n, skipped->first_k - 1},
+				 .line = KYMO_LINE_NONE};
+
+	if (skipped->kind == KYMO_EVENT_STACK) {
+		settle(stack);
+		(void)take_sync(stack, stream->process, sync);
+		return;
+	}
+	if (skipped->is_unknown)
+		(void)take(stack, &step);
+	step.code = skipped->steps_code;
+	step.code_id = skipped->steps_code_id;
+	for (uint32_t i = 0; i < skipped->step_count; i++) {
+		step.kind = skipped->steps[i].kind;
+		step.at.k = skipped->first_k + i;
+		step.line = step.kind == KYMO_LINE ? (int64_t)skipped->steps[i].value
+			    : step.code		   ? kymo_code_line(step.code, skipped->steps[i].unit)
+						   : KYMO_LINE_NONE;
+		(void)take(stack, &step);
+	}
+	if (skipped->kind)
+		(void)take(stack, &(struct happening){skipped->kind, {skipped->n, 0}, skipped->code_id, skipped->code,
+						      line_of(skipped)});
 }

@@ -9,7 +9,7 @@
 #define KYMO_REPLAY_STACK_H
 
 #include "format/record.h"
-#include "replay/timeline.h"
+#include "replay/thread_cursor.h"
 
 /* An event's place in its thread: see kymo_event.n and .k.  n is 0: none, or before what was read. */
 struct kymo_position {
@@ -73,5 +73,9 @@ bool kymo_is_stop(const struct kymo_event *event);
  */
 KYMO_MUST_CHECK
 int kymo_stack_take(struct kymo_stack *stack, const struct kymo_event *event, const struct kymo_sync *sync);
+
+/* The same of what was passed over; what there is no memory for is left out. */
+void kymo_stack_skip(struct kymo_stack *stack, const struct kymo_stream *stream, const struct kymo_skipped *skipped,
+		     const struct kymo_sync *sync);
 
 #endif

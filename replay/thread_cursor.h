@@ -59,6 +59,26 @@ KYMO_MUST_CHECK
 int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 		     struct kymo_error *error);
 
+/* What was passed over at once: a record that is an event, and what was rebuilt before it. */
+struct kymo_skipped {
+	unsigned kind; /* KYMO_KIND_SPECIAL: no event, steps alone; KYMO_EVENT_STACK: the stack is told, in cursor->sync */
+	uint64_t n;
+	uint32_t first_k; /* of the first step */
+	const struct kymo_code *code, *steps_code;
+	uint64_t code_id, steps_code_id;
+	uint64_t line, offset, name_id;
+	const struct kymo_step *steps;
+	uint32_t step_count;
+	bool is_unknown; /* an UNKNOWN comes before the steps */
+};
+typedef void (*kymo_skipping)(void *context, const struct kymo_skipped *skipped);
+
+/*
+ * Go on in the chunk that is open to before event @n and what was rebuilt before it, or to the chunk's end, and tell
+ * @skipping of each event on the way.  Nothing is passed over where an event is still to be told, or was told by another copy.
+ */
+void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context);
+
 /*
  * Go to @chunk of the stream, in a fresh cursor.  What comes before it is passed over:
  * it is no gap.

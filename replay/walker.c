@@ -12,7 +12,7 @@ static bool has_lines(const struct kymo_timeline *timeline)
 }
 
 void kymo_walker_open(struct kymo_walker *walker, struct kymo_timeline *timeline, const struct kymo_stream *stream,
-		      size_t chunk)
+		      size_t chunk, size_t lead)
 {
 	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
 
@@ -21,8 +21,8 @@ void kymo_walker_open(struct kymo_walker *walker, struct kymo_timeline *timeline
 	*walker = (struct kymo_walker){.first_chunk = chunk, .stack.has_no_lines = !has_lines(timeline)};
 	kymo_cursor_init(&walker->cursor, timeline, stream);
 	walker->cursor.wants_stacks = true;
-	if (chunk > 1)
-		kymo_cursor_seek_chunk(&walker->cursor, chunk - 1);
+	if (lead)
+		kymo_cursor_seek_chunk(&walker->cursor, lead < chunk ? lead : chunk);
 }
 
 void kymo_walker_release(struct kymo_walker *walker)
@@ -32,15 +32,27 @@ void kymo_walker_release(struct kymo_walker *walker)
 }
 
 /* The interpreter raises an exception anew in each frame that it comes to; calls from C may lie in between. */
-static void follow_exception(struct kymo_walker *walker)
+static void follow_exception(struct kymo_walker *walker, unsigned kind, uint64_t name)
 {
-	const struct kymo_event *event = &walker->event;
-
-	walker->is_passed_on = event->kind == KYMO_RAISE && walker->has_unwound && event->name_id == walker->unwound;
-	if (event->kind == KYMO_C_RAISE)
+	walker->is_passed_on = kind == KYMO_RAISE && walker->has_unwound && name == walker->unwound;
+	if (kind == KYMO_C_RAISE)
 		return;
-	walker->has_unwound = event->kind == KYMO_PY_UNWIND;
-	walker->unwound = event->name_id;
+	walker->has_unwound = kind == KYMO_PY_UNWIND;
+	walker->unwound = name;
+}
+
+static void skip_event(void *context, const struct kymo_skipped *skipped)
+{
+	struct kymo_walker *walker = context;
+
+	kymo_stack_skip(&walker->stack, walker->cursor.stream, skipped, &walker->cursor.sync);
+	if (skipped->kind != KYMO_EVENT_STACK)
+		follow_exception(walker, skipped->kind, skipped->name_id);
+}
+
+void kymo_walker_skip(struct kymo_walker *walker, uint64_t n)
+{
+	kymo_cursor_skip(&walker->cursor, n, skip_event, walker);
 }
 
 int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
@@ -48,17 +60,22 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 	struct kymo_event *event = &walker->event;
 	const struct kymo_cursor *cursor = &walker->cursor;
 
-	do {
+	for (;;) {
 		int result = kymo_cursor_next(&walker->cursor, event, error);
+		/* Of the chunks before, only where they lead to is wanted. */
+		bool is_before = cursor->next_chunk <= walker->first_chunk && cursor->stream->chunk_count;
 
 		if (result <= 0)
 			return result;
 		if (kymo_stack_take(&walker->stack, event, &walker->cursor.sync))
 			return kymo_fail(error, -ENOMEM, "out of memory");
-		if (event->kind != KYMO_EVENT_STACK)
-			follow_exception(walker);
-	} while (event->kind == KYMO_EVENT_STACK ||
-		 (cursor->next_chunk <= walker->first_chunk && cursor->stream->chunk_count));
+		if (event->kind == KYMO_EVENT_STACK)
+			continue;
+		follow_exception(walker, event->kind, event->name_id);
+		if (!is_before)
+			break;
+		kymo_walker_skip(walker, UINT64_MAX);
+	}
 	walker->chunk = cursor->next_chunk ? cursor->next_chunk - 1 : 0;
 	return 1;
 }

@@ -2,9 +2,8 @@
 /*
  * The events of one thread from any of its chunks on, each with the call stack.
  *
- * What a chunk's sync block says of the frame on top is enough to go on, not to know how it came there.  So a walker
- * reads the chunk before, too, unless something is missing in between; what it tells of a chunk is then the same wherever
- * it began, but for what frames below the top were about to do that had an exception on its way: this is UNKNOWN.
+ * What a chunk's sync block says of the frame on top is enough to go on, but not to rebuild how it came there, and of a deep
+ * stack it lists only the innermost frames.  So a walker may begin in an earlier chunk, of which nothing is told.
  */
 #ifndef KYMO_REPLAY_WALKER_H
 #define KYMO_REPLAY_WALKER_H
@@ -24,13 +23,22 @@ struct kymo_walker {
 	uint64_t unwound;
 };
 
-/* To before the first event of @chunk of @stream.  What @walker holds must be released. */
+/*
+ * To before the first event of @chunk of @stream, beginning with the chunk @lead, which is that one or before it.  What
+ * @walker holds must be released.
+ */
 void kymo_walker_open(struct kymo_walker *walker, struct kymo_timeline *timeline, const struct kymo_stream *stream,
-		      size_t chunk);
+		      size_t chunk, size_t lead);
 void kymo_walker_release(struct kymo_walker *walker);
 
 /* Go to the next event.  1; 0 at the end; a negative errno when memory or the disk fails. */
 KYMO_MUST_CHECK
 int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error);
+
+/*
+ * Pass over what comes before event @n and what was rebuilt before it, as far as the chunk of the last event has it.
+ * walker->event says nothing until the next one.
+ */
+void kymo_walker_skip(struct kymo_walker *walker, uint64_t n);
 
 #endif
