@@ -447,4 +447,5 @@ void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker,
 	while (lead > first && lead->hidden >= lowest && lead->lowest_depth >= lowest)
 		lead--;
 	kymo_walker_open(walker, index->timeline, &index->timeline->streams[chunk->stream], chunk->chunk, lead->chunk);
+	walker->is_listed = !chunk->hidden && !(chunk->flags & KYMO_SUMMARY_MISSING);
 }

@@ -30,9 +30,11 @@ struct kymo_chunk_summary {
 	uint32_t lowest_depth; /* of the stack, at any event */
 	uint32_t interpreter;  /* of its first event */
 	uint32_t flags;
-	uint32_t hidden; /* frames that its sync block does not list */
+	uint32_t depth;	 /* as its sync block has it */
+	uint32_t hidden; /* frames of those that it does not list */
+	uint32_t reserved;
 };
-static_assert(sizeof(struct kymo_chunk_summary) == 80, "on disk");
+static_assert(sizeof(struct kymo_chunk_summary) == 88, "on disk");
 
 struct kymo_index_mark {
 	uint64_t n;

@@ -22,11 +22,15 @@ struct builder {
 	struct kymo_error *error;
 };
 
-static uint32_t hidden_in(const struct kymo_sync *sync)
+static uint32_t at_most_u32(uint64_t number)
 {
-	uint64_t hidden = sync->depth - sync->listed;
+	return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
 
-	return hidden < UINT32_MAX ? (uint32_t)hidden : UINT32_MAX;
+static void note_sync(struct builder *builder, const struct kymo_sync *sync)
+{
+	builder->chunk.depth = at_most_u32(sync->depth);
+	builder->chunk.hidden = at_most_u32(sync->depth - sync->listed);
 }
 
 static void begin_chunk(struct builder *builder, size_t stream, size_t chunk, uint64_t first_n, uint64_t slice,
@@ -126,7 +130,7 @@ static int add_mark(struct builder *builder, uint64_t n, uint64_t text, int64_t 
 static void note_depth(struct builder *builder, uint64_t depth)
 {
 	if (depth < builder->chunk.lowest_depth)
-		builder->chunk.lowest_depth = (uint32_t)depth;
+		builder->chunk.lowest_depth = at_most_u32(depth);
 }
 
 static void note_slice(struct builder *builder, uint64_t slice, uint32_t interpreter)
@@ -181,7 +185,7 @@ static int walk(struct builder *builder, size_t stream, size_t first)
 			if (result)
 				break;
 			begin_chunk(builder, stream, walker.chunk, event->n, event->slice, event->interpreter);
-			builder->chunk.hidden = hidden_in(&walker.cursor.sync);
+			note_sync(builder, &walker.cursor.sync);
 		}
 		result = count_event(builder, &walker);
 		if (result)
@@ -265,7 +269,7 @@ static void count_chunk(struct builder *builder, struct kymo_rebuild *rebuild, c
 		sync = (struct kymo_sync){0};
 	if (kymo_rebuild_open(rebuild, &sync, is_next, &out))
 		count_steps(builder, &out);
-	builder->chunk.hidden = hidden_in(&sync);
+	note_sync(builder, &sync);
 	builder->counting.lowest_depth = UINT64_MAX;
 	for (;;) {
 		at += kymo_rebuild_count(rebuild, payload + at, end - at, &builder->counting);

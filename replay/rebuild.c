@@ -30,6 +30,24 @@ void kymo_rebuild_free(struct kymo_rebuild *rebuild)
 	free(rebuild);
 }
 
+struct kymo_rebuild *kymo_rebuild_copy(const struct kymo_rebuild *rebuild)
+{
+	struct kymo_rebuild *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *rebuild;
+	copy->frames = NULL;
+	copy->capacity = 0;
+	if (kymo_grow(&copy->frames, &copy->capacity, rebuild->count + 1U, sizeof(*copy->frames))) {
+		free(copy);
+		return NULL;
+	}
+	if (rebuild->count)
+		memcpy(copy->frames, rebuild->frames, rebuild->count * sizeof(*copy->frames));
+	return copy;
+}
+
 static void lose(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
 	rebuild->out->is_unknown = !frame->is_fresh;

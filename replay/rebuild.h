@@ -34,6 +34,8 @@ struct kymo_rebuilt {
  */
 struct kymo_rebuild *kymo_rebuild_new(const struct kymo_traced_process *process, uint64_t kinds);
 void kymo_rebuild_free(struct kymo_rebuild *rebuild);
+/* Another in the same state; NULL: no memory. */
+struct kymo_rebuild *kymo_rebuild_copy(const struct kymo_rebuild *rebuild);
 
 /*
  * A chunk of the thread begins, with @sync.  @is_next: nothing is missing between it and the one before.  True: @out has
@@ -57,6 +59,8 @@ struct kymo_counted_move {
 };
 
 struct kymo_counting {
+	bool is_blind; /* count events alone: no hits */
+	uint64_t events;
 	struct kymo_counted_move *touched; /* moves that have hits */
 	size_t touched_count, touched_capacity;
 	uint64_t lowest_depth; /* of the stack at any event, the frame that it enters or leaves included */

@@ -74,6 +74,8 @@ void kymo_replay_close(struct kymo_replay *replay)
 {
 	if (replay->is_open)
 		kymo_walker_release(&replay->walker);
+	if (replay->anchored)
+		kymo_walker_release(&replay->anchor);
 	kymo_breaks_release(&replay->breaks);
 	*replay = (struct kymo_replay){0};
 }

@@ -20,6 +20,9 @@ struct kymo_replay {
 	struct kymo_breaks breaks;
 	struct kymo_walker walker; /* of the current thread; stands where the replay stands */
 	bool is_open;		   /* there is a place to stand at: the walker is open */
+	struct kymo_walker anchor; /* stands somewhat before, where the last move back has begun to look: the next may, too */
+	const struct kymo_chunk_summary *anchored; /* in this chunk; NULL: there is none */
+	uint64_t anchor_n; /* before this event */
 	uint64_t searches;	   /* for breaks, up to now */
 	const struct kymo_break *hit; /* by the last move; NULL: none.  Valid until breaks change */
 };

@@ -41,10 +41,17 @@ static enum kymo_stop reaches(struct goal *goal, const struct kymo_walker *walke
 	}
 }
 
-static bool may_reach(const struct goal *goal, const struct kymo_chunk_summary *chunk)
+/* @end: of its thread's chunks. */
+static bool may_reach(const struct goal *goal, const struct kymo_chunk_summary *chunk,
+		      const struct kymo_chunk_summary *end)
 {
-	if (goal->go == KYMO_GO_OVER || goal->go == KYMO_GO_OUT)
-		return chunk->lowest_depth <= goal->depth || chunk->flags & KYMO_SUMMARY_MISSING;
+	if (chunk->flags & KYMO_SUMMARY_MISSING)
+		return true;
+	if (goal->go == KYMO_GO_OVER)
+		return chunk->lowest_depth <= goal->depth;
+	/* A frame that was left is missing behind. */
+	if (goal->go == KYMO_GO_OUT)
+		return chunk->lowest_depth < goal->depth || chunk + 1 == end || chunk[1].depth < goal->depth;
 	return true;
 }
 
@@ -54,7 +61,7 @@ static const struct kymo_chunk_summary *skip(struct kymo_replay *replay, const s
 {
 	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, chunk->stream);
 
-	while (chunk < end && !may_reach(goal, chunk) && !kymo_breaks_may_hit(&replay->breaks, chunk))
+	while (chunk < end && !may_reach(goal, chunk, end) && !kymo_breaks_may_hit(&replay->breaks, chunk))
 		chunk++;
 	return chunk < end ? chunk : NULL;
 }

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+/* Events: walking through these takes less than passing over a whole chunk. */
+#define ANCHOR_REACH 1024U
+
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream)
 {
 	return replay->index->chunks + replay->index->first_chunks[stream];
@@ -44,14 +47,43 @@ void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker)
 	replay->is_open = true;
 }
 
-int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
-		 struct kymo_error *error)
+/*
+ * A walk through @chunk of which nothing before event @from is told, but for the first; that there may be another like it soon
+ * is remembered.  Returns as kymo_walk_next().
+ */
+static int begin_at(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk,
+		    uint64_t from, struct kymo_error *error)
 {
-	struct kymo_walker walker;
 	int result;
 
-	kymo_walk(replay, &walker, chunk);
-	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
+	if (replay->anchored == chunk && replay->anchor_n <= from && from - replay->anchor_n < ANCHOR_REACH &&
+	    !kymo_walker_copy(walker, &replay->anchor))
+		return kymo_walk_next(walker, chunk, error);
+	kymo_walk(replay, walker, chunk);
+	result = kymo_walk_next(walker, chunk, error);
+	if (result <= 0 || walker->event.n >= from)
+		return result;
+	kymo_walker_skip(walker, from);
+	if (replay->anchored)
+		kymo_walker_release(&replay->anchor);
+	replay->anchored = kymo_walker_copy(&replay->anchor, walker) ? NULL : chunk;
+	replay->anchor_n = from;
+	return kymo_walk_next(walker, chunk, error);
+}
+
+/* Where to begin to look, so that what is before @n is at hand. */
+static uint64_t reach_back(const struct kymo_chunk_summary *chunk, uint64_t n, uint64_t reach)
+{
+	return n > chunk->first_n && n - chunk->first_n > reach ? n - reach : chunk->first_n;
+}
+
+int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
+		  struct kymo_error *error)
+{
+	struct kymo_walker walker;
+	int result = begin_at(replay, &walker, chunk, reach_back(chunk, at.n, ANCHOR_REACH / 2), error);
+
+	for (; result > 0; result = kymo_walk_next(&walker, chunk, error)) {
 		if (!kymo_position_compare(kymo_position_of(&walker.event), at)) {
 			kymo_stand_with(replay, &walker);
 			return 0;
@@ -82,10 +114,9 @@ static int last_from(struct kymo_replay *replay, const struct kymo_chunk_summary
 {
 	struct kymo_walker walker;
 	bool is_found = false;
-	int result;
+	int result = begin_at(replay, &walker, chunk, from, error);
 
-	kymo_walk(replay, &walker, chunk);
-	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
+	for (; result > 0; result = kymo_walk_next(&walker, chunk, error)) {
 		struct kymo_position at = kymo_position_of(&walker.event);
 
 		if (kymo_position_compare(at, limit) > 0)
@@ -94,8 +125,6 @@ static int last_from(struct kymo_replay *replay, const struct kymo_chunk_summary
 			*found = at;
 			is_found = true;
 		}
-		if (at.n < from)
-			kymo_walker_skip(&walker, from);
 	}
 	kymo_walker_release(&walker);
 	return result < 0 ? result : is_found;
@@ -108,8 +137,8 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 {
 	uint64_t end = limit.n < chunk->last_n ? limit.n : chunk->last_n;
 
-	for (uint64_t reach = 16;; reach *= 16) {
-		uint64_t from = end > chunk->first_n && end - chunk->first_n > reach ? end - reach : chunk->first_n;
+	for (uint64_t reach = ANCHOR_REACH / 2;; reach *= 16) {
+		uint64_t from = reach_back(chunk, end, reach);
 		int result = last_from(replay, chunk, from, limit, wants, context, found, error);
 
 		/* What was found before the place from which on nothing was passed over need not be the last. */

@@ -39,6 +39,28 @@ void kymo_cursor_release(struct kymo_cursor *cursor)
 	kymo_frame_release(&cursor->frame);
 }
 
+int kymo_cursor_copy(struct kymo_cursor *cursor, const struct kymo_cursor *from)
+{
+	size_t bytes = from->in_chunk ? from->frame.header.raw_bytes : 0;
+
+	*cursor = *from;
+	cursor->frame = (struct kymo_frame){.header = from->frame.header};
+	cursor->steps = NULL;
+	cursor->step_capacity = 0;
+	cursor->rebuild = from->rebuild ? kymo_rebuild_copy(from->rebuild) : NULL;
+	if ((from->rebuild && !cursor->rebuild) ||
+	    kymo_grow(&cursor->frame.payload, &cursor->frame.payload_capacity, bytes + 1, 1) ||
+	    kymo_grow(&cursor->steps, &cursor->step_capacity, from->rebuilt.step_count + 1U, sizeof(*cursor->steps))) {
+		kymo_cursor_release(cursor);
+		return -ENOMEM;
+	}
+	if (bytes)
+		memcpy(cursor->frame.payload, from->frame.payload, bytes);
+	if (from->has_pending && from->rebuilt.step_count)
+		memcpy(cursor->steps, from->steps, from->rebuilt.step_count * sizeof(*cursor->steps));
+	return 0;
+}
+
 static const struct kymo_index_entry *entry_of(const struct kymo_cursor *cursor, size_t chunk)
 {
 	return cursor->timeline->chunks[cursor->stream->first_chunk + chunk];
@@ -558,9 +580,21 @@ static void skip_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 
 static void tell_stack(struct kymo_cursor *cursor, kymo_skipping skipping, void *context)
 {
-	if (cursor->has_stack)
+	if (cursor->has_stack && skipping)
 		skipping(context, &(struct kymo_skipped){.kind = KYMO_EVENT_STACK, .n = cursor->expected});
 	cursor->has_stack = false;
+}
+
+/* The same as below, of records that nobody wants to know anything of, as far as that is simple. */
+static void skip_blindly(struct kymo_cursor *cursor)
+{
+	struct kymo_counting counting = {.is_blind = true};
+
+	cursor->at += kymo_rebuild_count(cursor->rebuild, cursor->frame.payload + cursor->at,
+					 cursor->frame.header.raw_bytes - cursor->at, &counting);
+	cursor->expected += counting.events;
+	if (counting.events)
+		cursor->k = 0;
 }
 
 void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context)
@@ -572,11 +606,15 @@ void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skip
 	    cursor->has_taken_open_branches)
 		return;
 	for (;;) {
-		const uint8_t *bytes = cursor->frame.payload + cursor->at;
-		struct kymo_skipped skipped = {.n = cursor->expected};
+		struct kymo_skipped skipped;
+		const uint8_t *bytes;
 		bool is_event;
 
 		tell_stack(cursor, skipping, context);
+		if (cursor->rebuild && !skipping && n == UINT64_MAX)
+			skip_blindly(cursor);
+		skipped = (struct kymo_skipped){.n = cursor->expected};
+		bytes = cursor->frame.payload + cursor->at;
 		/* Words of branches, and other interpreters, are for who takes each event. */
 		if (cursor->decode(bytes, cursor->frame.header.raw_bytes - cursor->at, &record) != KYMO_DECODE_OK ||
 		    (record.kind == KYMO_KIND_SPECIAL && !is_mark(&record) && !kymo_is_stack(&record)))
@@ -600,7 +638,7 @@ void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skip
 			if (is_mark(&record))
 				skipped.kind = KYMO_EVENT_MARK;
 		}
-		if (is_event || skipped.step_count || skipped.is_unknown)
+		if (skipping && (is_event || skipped.step_count || skipped.is_unknown))
 			skipping(context, &skipped);
 		if (is_event) {
 			cursor->expected++;

@@ -53,6 +53,9 @@ struct kymo_cursor {
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 		      const struct kymo_stream *stream);
 void kymo_cursor_release(struct kymo_cursor *cursor);
+/* Another that stands where @from does, to be released, too.  0 or -ENOMEM. */
+KYMO_MUST_CHECK
+int kymo_cursor_copy(struct kymo_cursor *cursor, const struct kymo_cursor *from);
 
 /* The next event.  Returns 1; 0 at the end; a negative errno when memory or the disk fails. */
 KYMO_MUST_CHECK
@@ -75,7 +78,8 @@ typedef void (*kymo_skipping)(void *context, const struct kymo_skipped *skipped)
 
 /*
  * Go on in the chunk that is open to before event @n and what was rebuilt before it, or to the chunk's end, and tell
- * @skipping of each event on the way.  Nothing is passed over where an event is still to be told, or was told by another copy.
+ * @skipping (NULL: nobody) of each event on the way.  Nothing is passed over where an event is still to be told, or was told by
+ * another copy.
  */
 void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context);
 

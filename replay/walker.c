@@ -2,6 +2,7 @@
 #include "replay/walker.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* LINE events are recorded, or rebuilt. */
 static bool has_lines(const struct kymo_timeline *timeline)
@@ -29,6 +30,23 @@ void kymo_walker_release(struct kymo_walker *walker)
 {
 	kymo_cursor_release(&walker->cursor);
 	kymo_stack_release(&walker->stack);
+}
+
+int kymo_walker_copy(struct kymo_walker *walker, const struct kymo_walker *from)
+{
+	*walker = *from;
+	walker->stack.frames = NULL;
+	walker->stack.capacity = 0;
+	if (kymo_cursor_copy(&walker->cursor, &from->cursor))
+		return -ENOMEM;
+	if (kymo_grow(&walker->stack.frames, &walker->stack.capacity, from->stack.count + 1U,
+		      sizeof(*walker->stack.frames))) {
+		kymo_cursor_release(&walker->cursor);
+		return -ENOMEM;
+	}
+	if (from->stack.count)
+		memcpy(walker->stack.frames, from->stack.frames, from->stack.count * sizeof(*walker->stack.frames));
+	return 0;
 }
 
 /* The interpreter raises an exception anew in each frame that it comes to; calls from C may lie in between. */
@@ -74,7 +92,9 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 		follow_exception(walker, event->kind, event->name_id);
 		if (!is_before)
 			break;
-		kymo_walker_skip(walker, UINT64_MAX);
+		kymo_cursor_skip(&walker->cursor, UINT64_MAX, walker->is_listed ? NULL : skip_event, walker);
+		if (walker->is_listed)
+			walker->stack.count = 0;
 	}
 	walker->chunk = cursor->next_chunk ? cursor->next_chunk - 1 : 0;
 	return 1;

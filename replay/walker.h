@@ -15,6 +15,7 @@ struct kymo_walker {
 	struct kymo_cursor cursor;
 	struct kymo_stack stack;
 	size_t first_chunk; /* of the stream: events before it are not told */
+	bool is_listed; /* its sync block lists the whole stack: what was on it before does not matter */
 	/* what kymo_walker_next() found */
 	struct kymo_event event;
 	size_t chunk; /* of the stream: of copies, the one that was read */
@@ -30,6 +31,9 @@ struct kymo_walker {
 void kymo_walker_open(struct kymo_walker *walker, struct kymo_timeline *timeline, const struct kymo_stream *stream,
 		      size_t chunk, size_t lead);
 void kymo_walker_release(struct kymo_walker *walker);
+/* Another that stands where @from does, to be released, too.  0 or -ENOMEM. */
+KYMO_MUST_CHECK
+int kymo_walker_copy(struct kymo_walker *walker, const struct kymo_walker *from);
 
 /* Go to the next event.  1; 0 at the end; a negative errno when memory or the disk fails. */
 KYMO_MUST_CHECK
