@@ -111,6 +111,25 @@ static const uint8_t *put_bytes(uint8_t **at, const ProtobufCBinaryData *bytes)
 	return copy;
 }
 
+static size_t locals_bytes(const Kymo__Content *message)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < message->n_varnames; i++)
+		bytes += strlen(message->varnames[i]) + 1;
+	return bytes;
+}
+
+static const char *put_locals(uint8_t **at, const Kymo__Content *message)
+{
+	char *first = (char *)*at, *end = first;
+
+	for (size_t i = 0; i < message->n_varnames; i++)
+		end = stpcpy(end, message->varnames[i]) + 1;
+	*at = (uint8_t *)end;
+	return first;
+}
+
 /* One allocation holds the strings and the tables, too. */
 static int define_content(struct kymo_traced_process *process, const Kymo__Content *message,
 			  uint64_t position)
@@ -120,7 +139,7 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 	size_t function_bytes = strlen(function) + 1;
 	struct kymo_content *content = malloc(sizeof *content + file_bytes + function_bytes +
 					      message->line_table.len + message->bytecode.len +
-					      message->exception_table.len);
+					      message->exception_table.len + locals_bytes(message));
 	char *file;
 	uint8_t *tables;
 
@@ -142,6 +161,8 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 		.bytecode_bytes = (uint32_t)message->bytecode.len,
 		.exception_table = put_bytes(&tables, &message->exception_table),
 		.exception_table_bytes = (uint32_t)message->exception_table.len,
+		.locals = put_locals(&tables, message),
+		.local_count = (uint32_t)message->n_varnames,
 	};
 	return table_add(&process->contents, message->id, position, content);
 }

@@ -18,6 +18,8 @@ struct kymo_content {
 	uint32_t number; /* in the index; 0: none */
 	const char *file;
 	const char *function; /* qualified name */
+	const char *locals; /* names of local variables, @local_count of them, each with a NUL behind it */
+	uint32_t local_count;
 	uint32_t first_line;
 	uint32_t line_table_bytes;
 	const uint8_t *line_table;
