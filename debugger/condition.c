@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,15 +83,14 @@ static void bind_text(sqlite3_stmt *statement, enum name name, const char *text)
 		sqlite3_bind_null(statement, name);
 }
 
-bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits)
+/* True: it was computed, and is column 0 until the statement is reset. */
+static bool compute(sqlite3_stmt *statement, const struct kymo_walker *walker, uint64_t hits)
 {
-	sqlite3_stmt *statement = condition->statement;
 	const struct kymo_stack *stack = &walker->stack;
 	const struct kymo_event *event = &walker->event;
 	const struct kymo_content *content = event->code ? event->code->content : NULL;
 	const struct kymo_code *caller = stack->count > 1 ? stack->frames[stack->count - 2].code : NULL;
 	const struct kymo_traced_thread *thread = event->stream->thread;
-	bool holds;
 
 	sqlite3_reset(statement);
 	sqlite3_bind_int64(statement, HITS, (sqlite3_int64)hits);
@@ -104,7 +104,24 @@ bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_wa
 	bind_text(statement, THREAD_NAME, thread ? thread->name : NULL);
 	sqlite3_bind_int64(statement, PID, event->stream->process->pid);
 	sqlite3_bind_double(statement, TIME, (double)event->t_ns / 1e9);
-	holds = sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0);
-	sqlite3_reset(statement);
+	return sqlite3_step(statement) == SQLITE_ROW;
+}
+
+bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits)
+{
+	bool holds = compute(condition->statement, walker, hits) && sqlite3_column_int(condition->statement, 0);
+
+	sqlite3_reset(condition->statement);
 	return holds;
+}
+
+void kymo_condition_value(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits,
+			  char *text, size_t bytes)
+{
+	const char *value = NULL;
+
+	if (compute(condition->statement, walker, hits))
+		value = (const char *)sqlite3_column_text(condition->statement, 0);
+	snprintf(text, bytes, "%s", value ? value : "null");
+	sqlite3_reset(condition->statement);
 }

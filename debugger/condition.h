@@ -28,6 +28,9 @@ void kymo_condition_free(struct kymo_condition *condition);
 
 /* True if it holds where @walker stands.  What cannot be computed does not hold. */
 bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits);
+/* What it comes to there, as text; "null" also for what cannot be computed.  It is cut to @bytes. */
+void kymo_condition_value(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits,
+			  char *text, size_t bytes);
 /* It asks for @hits. */
 bool kymo_condition_needs_hits(const struct kymo_condition *condition);
 
