@@ -81,6 +81,8 @@ static bool find_contents(struct kymo_breaks *breaks, struct kymo_break *at)
 
 void kymo_breaks_update(struct kymo_breaks *breaks)
 {
+	if (!breaks->is_watched)
+		return;
 	memset(breaks->is_watched, 0, breaks->index->hits.content_count);
 	breaks->watches_raises = false;
 	for (uint32_t i = 0; i < breaks->count; i++) {
