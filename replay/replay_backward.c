@@ -4,10 +4,29 @@
 
 #include "replay/replay_walks.h"
 
+static struct kymo_position before(struct kymo_position at)
+{
+	if (at.k > 1)
+		return (struct kymo_position){at.n, at.k - 1};
+	return at.k ? (struct kymo_position){at.n - 1, 0} : (struct kymo_position){at.n, UINT32_MAX};
+}
+
+/* The last line of what ran before the frame that nobody called, and that began at @entered. */
+static int find_line_of_other(struct kymo_replay *replay, struct kymo_position entered, struct kymo_position *line,
+			      struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *chunk = kymo_index_find(replay->index, kymo_replay_stream(replay), entered.n);
+
+	return kymo_find_last(replay, &chunk, before(entered), kymo_outermost_stop_event, NULL, line,
+			      error);
+}
+
 /* The line of a frame that is told by the stack alone, or of its caller: what ran on @level before @chunk. */
 static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
 			    struct kymo_position *line, struct kymo_error *error)
 {
+	struct kymo_position entered = {0};
+
 	while (level && (chunk = kymo_find_level(replay, chunk, level))) {
 		struct kymo_stack behind;
 		int result = kymo_stack_behind(replay, chunk, &behind, error);
@@ -22,6 +41,7 @@ static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_
 			if (level > kymo_stack_depth(&behind))
 				continue;
 			*line = frame->line_at;
+			entered = frame->entered;
 			is_entered = frame->entered.n;
 			if (!is_entered && !line->n)
 				break;
@@ -30,14 +50,15 @@ static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_
 		if (line->n)
 			return 1;
 	}
-	return 0;
+	return level || !entered.n ? 0 : find_line_of_other(replay, entered, line, error);
 }
 
-/* The line before this one of the frame on @level, or of what called it.  1: @line is it; 0: there is none. */
+/* The line before this one of the frame on @level, or of what called it, or of what ran before that.  1: @line is it; 0: there is none. */
 static int find_line(struct kymo_replay *replay, uint64_t level, struct kymo_position *line, struct kymo_error *error)
 {
 	const struct kymo_stack *stack = &replay->walker.stack;
 	bool is_at_line = kymo_is_stop(&replay->walker.event) && level == kymo_stack_depth(stack);
+	struct kymo_position entered = {0};
 
 	for (; level > stack->hidden; level--) {
 		const struct kymo_stack_frame *frame = &stack->frames[level - stack->hidden - 1];
@@ -46,10 +67,13 @@ static int find_line(struct kymo_replay *replay, uint64_t level, struct kymo_pos
 		is_at_line = false;
 		if (line->n)
 			return 1;
-		if (!frame->entered.n)
+		entered = frame->entered;
+		if (!entered.n)
 			break;
 	}
-	return level ? find_line_before(replay, kymo_this_chunk(replay), level, line, error) : 0;
+	if (level)
+		return find_line_before(replay, kymo_this_chunk(replay), level, line, error);
+	return entered.n ? find_line_of_other(replay, entered, line, error) : 0;
 }
 
 static int stand_at_begin(struct kymo_replay *replay, size_t stream, struct kymo_error *error)
@@ -110,13 +134,6 @@ static int go_to_line(struct kymo_replay *replay, uint64_t level, struct kymo_er
 		return stand_at_begin(replay, stream, error);
 	result = kymo_replay_seek(replay, stream, until.at, error);
 	return result ? result : stop_here(replay);
-}
-
-static struct kymo_position before(struct kymo_position at)
-{
-	if (at.k > 1)
-		return (struct kymo_position){at.n, at.k - 1};
-	return at.k ? (struct kymo_position){at.n - 1, 0} : (struct kymo_position){at.n, UINT32_MAX};
 }
 
 static int go_to_last(struct kymo_replay *replay, kymo_wanted_event wants, struct kymo_error *error)

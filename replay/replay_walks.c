@@ -107,6 +107,19 @@ bool kymo_stop_event(const struct kymo_walker *walker, const void *context)
 	return kymo_is_stop(&walker->event);
 }
 
+bool kymo_outermost_stop_event(const struct kymo_walker *walker, const void *context)
+{
+	(void)context;
+	return kymo_is_stop(&walker->event) && kymo_stack_depth(&walker->stack) <= 1;
+}
+
+static bool may_have(const struct kymo_chunk_summary *chunk, kymo_wanted_event wants)
+{
+	if (chunk->flags & KYMO_SUMMARY_MISSING || (wants != kymo_stop_event && wants != kymo_outermost_stop_event))
+		return true;
+	return chunk->lines && (wants == kymo_stop_event || chunk->lowest_depth <= 1);
+}
+
 /* The last event of @chunk from @from up to @limit that is wanted.  1: @found is it; 0: there is none. */
 static int last_from(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t from,
 		     struct kymo_position limit, kymo_wanted_event wants, const void *context,
@@ -147,26 +160,29 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 	}
 }
 
-int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
-			 kymo_wanted_event wants, const void *context, struct kymo_error *error)
+int kymo_find_last(struct kymo_replay *replay, const struct kymo_chunk_summary **chunk, struct kymo_position limit,
+		   kymo_wanted_event wants, const void *context, struct kymo_position *found, struct kymo_error *error)
 {
-	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, chunk->stream);
+	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, (*chunk)->stream);
+	int result = 0;
+
+	for (; *chunk >= first && !result; --*chunk)
+		if (may_have(*chunk, wants))
+			result = last_in_chunk(replay, *chunk, limit, wants, context, found, error);
+	++*chunk;
+	return result;
+}
+
+int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
+		       kymo_wanted_event wants, const void *context, struct kymo_error *error)
+{
 	struct kymo_position found;
+	int result = kymo_find_last(replay, &chunk, limit, wants, context, &found, error);
 
-	for (; chunk >= first; chunk--) {
-		int result;
-
-		if (wants == kymo_stop_event && !chunk->lines && !(chunk->flags & KYMO_SUMMARY_MISSING))
-			continue;
-		result = last_in_chunk(replay, chunk, limit, wants, context, &found, error);
-		if (result < 0)
-			return result;
-		if (result) {
-			result = kymo_stand_at(replay, chunk, found, error);
-			return result ? result : 1;
-		}
-	}
-	return 0;
+	if (result <= 0)
+		return result;
+	result = kymo_stand_at(replay, chunk, found, error);
+	return result ? result : 1;
 }
 
 const struct kymo_chunk_summary *kymo_find_level(const struct kymo_replay *replay,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reading a replay's chunks.  For replay.c, replay_forward.c, replay_backward.c and replay_breaks.c alone.
+ * Reading a replay's chunks.  For the files replay*.c alone.
  */
 #ifndef KYMO_REPLAY_REPLAY_WALKS_H
 #define KYMO_REPLAY_REPLAY_WALKS_H
@@ -11,6 +11,7 @@
 typedef bool (*kymo_wanted_event)(const struct kymo_walker *walker, const void *context);
 bool kymo_any_event(const struct kymo_walker *walker, const void *context);
 bool kymo_stop_event(const struct kymo_walker *walker, const void *context);
+bool kymo_outermost_stop_event(const struct kymo_walker *walker, const void *context); /* of a frame that nobody called */
 
 /* The chunks of @stream are those from the first to before the end. */
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream);
@@ -29,6 +30,10 @@ void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker);
 KYMO_MUST_CHECK
 int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
 		  struct kymo_error *error);
+/* The last event up to @limit that is wanted, in @chunk or one before it, which @chunk is then.  1; 0: there is none. */
+KYMO_MUST_CHECK
+int kymo_find_last(struct kymo_replay *replay, const struct kymo_chunk_summary **chunk, struct kymo_position limit,
+		   kymo_wanted_event wants, const void *context, struct kymo_position *found, struct kymo_error *error);
 /* Stand at the last event up to @limit that is wanted, in @chunk or one before it.  1; 0: there is none. */
 KYMO_MUST_CHECK
 int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,

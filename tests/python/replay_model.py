@@ -64,7 +64,8 @@ class Thread:
 
     def step_over_back(self, at):
         here = self.states[at].frames
-        return self.last(at, lambda state: is_stop(state) and state.frames[-1] in here)
+        found = self.last(at, lambda state: is_stop(state) and state.frames[-1] in here)
+        return self.last(at, lambda state: is_stop(state) and len(state.frames) == 1) if found is None else found
 
     def step_out(self, at):
         here = self.states[at].frames

@@ -145,6 +145,31 @@ def test_random_walks(trace, thread):
                 at = wanted
 
 
+@pytest.mark.parametrize("profile", ["flow", "full"])
+def test_stepping_back_goes_on_before_an_outermost_frame(profile, kymo, tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent("""
+        import atexit
+        def callback(n):
+            total = 0
+            for k in range(n % 7):
+                total += len([k])
+            return total
+        for n in range(300):
+            atexit.register(callback, n)
+        """))
+    output = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", output, f"--events={profile}", "--include=program.py", "--ring-size=8K", tmp_path / "program.py")
+    thread = Thread(json.loads(line) for line in kymo("events", "--jsonl", output).stdout.splitlines())
+    assert sum(len(state.frames) == 1 and state.event["event"] == "PY_START" for state in thread.states) == 301
+    with library.open(output) as opened:
+        cursor = opened.cursor("end")
+        at = len(thread.states) - 1
+        for _ in range(2000):
+            at = thread.step_over_back(at)
+            assert cursor.step_over_back() == "moved"
+            check(cursor, thread, at)
+
+
 def test_forwards_then_backwards(trace):
     choose = random.Random(3)
     with library.open(trace) as opened:
