@@ -18,6 +18,7 @@ enum kymo_exit {
 };
 
 /* Each returns an exit status; argv[0] is "kymo VERB". */
+int kymo_command_dap(int argc, char **argv);
 int kymo_command_events(int argc, char **argv);
 int kymo_command_index(int argc, char **argv);
 int kymo_command_info(int argc, char **argv);

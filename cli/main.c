@@ -20,6 +20,7 @@ static const struct command {
 	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
 	{"replay", "step through a recorded run, forwards and backwards", kymo_command_replay},
 	{"index", "make what replay needs to find its way in a long trace", kymo_command_index},
+	{"dap", "let an editor's debugger go through a trace, forwards and backwards", kymo_command_dap},
 	{"verify", "check every byte of a trace", kymo_command_verify},
 	{"salvage", "make a trace of what a killed reader left", kymo_command_salvage},
 	{"snapshot", "keep what the rings of a running process hold now", kymo_command_snapshot},

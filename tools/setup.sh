@@ -5,7 +5,7 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprot
     libxxhash-dev libisal-dev libsqlite3-dev libedit-dev libcriterion-dev)
 versions=(3.15 3.14 3.13 3.12)
 requirements=(pytest pytest-timeout hypothesis coverage)
-extras=(greenlet pytest-xdist tox nox uv) # used by tests where they can be had
+extras=(greenlet pytest-xdist tox nox uv jsonschema) # used by tests where they can be had
 
 say() { echo "dev: $*" >&2; }
 die() { say "$*"; exit 1; }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How a client begins, and how it leaves. */
+#include "debugger/dap_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "debugger/dap_files.h"
+#include "replay/describe.h"
+#include "replay/places.h"
+
+/* What this adapter does, and no more than it does. */
+static json_t *capabilities(void)
+{
+	static const char *const does[] = {
+		"supportsConfigurationDoneRequest",
+		"supportsStepBack",
+		"supportsFunctionBreakpoints",
+		"supportsConditionalBreakpoints",
+		"supportsHitConditionalBreakpoints",
+		"supportsLogPoints",
+		"supportsExceptionFilterOptions",
+		"supportsExceptionInfoRequest",
+		"supportsBreakpointLocationsRequest",
+		"supportsGotoTargetsRequest",
+		"supportsLoadedSourcesRequest",
+		"supportsDelayedStackTraceLoading",
+		"supportsTerminateRequest",
+	};
+	json_t *body = json_pack(
+		"{s:[{s:s, s:s, s:s, s:b, s:b, s:s}]}", "exceptionBreakpointFilters", "filter", "raised", "label",
+		"Raised Exceptions", "description", "Where an exception is raised, caught or not", "default", 0,
+		"supportsCondition", 1, "conditionDescription", "Names of exception types, e.g. KeyError, OSError");
+
+	for (size_t i = 0; i < sizeof(does) / sizeof(*does); i++)
+		json_object_set_new(body, does[i], json_true());
+	return body;
+}
+
+static int64_t first_number(const json_t *arguments, const char *name)
+{
+	return json_is_false(json_object_get(arguments, name)) ? 0 : 1;
+}
+
+int kymo_dap_initialize(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
+{
+	const char *format = kymo_dap_string(arguments, "pathFormat");
+
+	if (dap->is_initialized)
+		return kymo_fail(error, -EINVAL, "initialize: this was done already");
+	if (format && strcmp(format, "path"))
+		return kymo_fail(error, -EINVAL, "pathFormat: '%s' is not supported, only 'path'", format);
+	dap->is_initialized = true;
+	dap->lines_from = first_number(arguments, "linesStartAt1");
+	dap->columns_from = first_number(arguments, "columnsStartAt1");
+	return kymo_dap_answer(body, capabilities(), error);
+}
+
+/* Stand where the run is to be entered. */
+static int take_position(struct kymo_dap *dap, const json_t *position, struct kymo_error *error)
+{
+	const char *place = json_string_value(position);
+	char seconds[64];
+
+	if (json_is_number(position)) {
+		snprintf(seconds, sizeof(seconds), "%.9f", json_number_value(position));
+		place = seconds;
+	} else if (position && !place) {
+		return kymo_fail(error, -EINVAL, "position: \"start\", \"end\" or seconds since the run began");
+	}
+	return place && strcmp(place, "end") != 0 ? kymo_replay_goto(&dap->replay, place, error)
+						  : kymo_replay_goto_end(&dap->replay, error);
+}
+
+/* All replays of the trace. */
+static int open_replays(struct kymo_dap *dap, struct kymo_error *error)
+{
+	int result = kymo_replay_open(&dap->replay, &dap->index, error);
+
+	if (result)
+		return result;
+	result = kymo_replay_open(&dap->logs, &dap->index, error);
+	if (!result) {
+		result = kymo_replay_open(&dap->side, &dap->index, error);
+		if (!result)
+			return 0;
+		kymo_replay_close(&dap->logs);
+	}
+	kymo_replay_close(&dap->replay);
+	return result;
+}
+
+static int open_trace(struct kymo_dap *dap, const char *path, struct kymo_error *error)
+{
+	int result = kymo_timeline_open(&dap->timeline, path, 0, error);
+
+	if (result)
+		return result;
+	kymo_report_damage(&dap->timeline.trace);
+	result = kymo_index_open(&dap->index, &dap->timeline, path, error);
+	if (!result) {
+		result = open_replays(dap, error);
+		if (result)
+			kymo_index_close(&dap->index);
+	}
+	if (result)
+		kymo_timeline_close(&dap->timeline);
+	dap->has_trace = !result;
+	return result;
+}
+
+void kymo_dap_close(struct kymo_dap *dap)
+{
+	kymo_dap_forget_views(dap);
+	kymo_dap_forget_files(dap);
+	kymo_dap_remove_breakpoints(dap);
+	kymo_replay_close(&dap->side);
+	kymo_replay_close(&dap->logs);
+	kymo_replay_close(&dap->replay);
+	kymo_index_close(&dap->index);
+	kymo_timeline_close(&dap->timeline);
+	dap->has_trace = false;
+}
+
+static int begin(struct kymo_dap *dap, const json_t *arguments, const char *how, struct kymo_error *error)
+{
+	const char *trace = kymo_dap_string(arguments, "trace"), *root = kymo_dap_string(arguments, "sourceRoot");
+	int result;
+
+	if (!dap->is_initialized)
+		return kymo_fail(error, -EINVAL, "%s: initialize comes first", how);
+	if (dap->has_trace)
+		return kymo_fail(error, -EINVAL, "%s: this was done already", how);
+	trace = trace ? trace : dap->options->trace;
+	root = root ? root : dap->options->source_root;
+	if (!trace)
+		return kymo_fail(error, -EINVAL, "%s: no trace is named; set \"trace\" to the path of one", how);
+	result = open_trace(dap, trace, error);
+	if (result)
+		return result;
+	free(dap->source_root);
+	dap->source_root = root ? strdup(root) : NULL;
+	result = root && !dap->source_root ? kymo_fail(error, -ENOMEM, "out of memory") : 0;
+	result = result ? result : kymo_dap_list_files(dap, error);
+	result = result ? result : take_position(dap, json_object_get(arguments, "position"), error);
+	if (result) {
+		kymo_dap_close(dap);
+		return result;
+	}
+	dap->stops_on_entry = !json_is_false(json_object_get(arguments, "stopOnEntry"));
+	dap->goes_on_forwards = dap->replay.walker.event.n <= 1;
+	json_array_clear(dap->events);
+	kymo_dap_event(dap, "initialized", NULL);
+	kymo_dap_event(dap, "process",
+		       json_pack("{s:o, s:b, s:s}", "name", kymo_dap_text(trace), "isLocalProcess", 0, "startMethod", how));
+	return 0;
+}
+
+int kymo_dap_launch(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
+{
+	(void)body;
+	return begin(dap, arguments, "launch", error);
+}
+
+int kymo_dap_attach(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
+{
+	(void)body;
+	return begin(dap, arguments, "attach", error);
+}
+
+/* Breakpoints are set now: stop where it stands, or go on from there to the first of them. */
+int kymo_dap_configuration_done(struct kymo_dap *dap, const json_t *arguments, json_t **body,
+				struct kymo_error *error)
+{
+	(void)arguments, (void)body;
+	if (dap->is_configured)
+		return 0;
+	dap->is_configured = true;
+	if (dap->stops_on_entry) {
+		kymo_dap_stopped(dap, "entry", NULL, NULL);
+		return 0;
+	}
+	return kymo_dap_run(dap, dap->goes_on_forwards, error);
+}
+
+int kymo_dap_terminate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
+{
+	(void)arguments, (void)body, (void)error;
+	kymo_dap_event(dap, "terminated", NULL);
+	return 0;
+}
+
+int kymo_dap_disconnect(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
+{
+	(void)arguments, (void)body, (void)error;
+	dap->is_over = true;
+	return 0;
+}
