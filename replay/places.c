@@ -34,7 +34,7 @@ static uint64_t at_percent(const struct kymo_replay *replay, size_t stream, doub
 
 	if (first == end)
 		return 0;
-	percent = percent < 0 ? 0 : percent > 100 ? 100 : percent;
+	percent = percent > 100 ? 100 : percent > 0 ? percent : 0; /* also of NaN */
 	return first->first_n + (uint64_t)((double)(end[-1].last_n - first->first_n) * percent / 100);
 }
 
