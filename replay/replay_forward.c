@@ -191,6 +191,9 @@ int kymo_replay_forward(struct kymo_replay *replay, enum kymo_go go, struct kymo
 	uint64_t depth = kymo_stack_depth(&replay->walker.stack);
 
 	replay->hit = NULL;
+	/* Where the stack is not known, there is no frame to stay in or to leave. */
+	if (!depth && (go == KYMO_GO_OVER || go == KYMO_GO_OUT))
+		go = KYMO_GO_INTO;
 	switch (go) {
 	case KYMO_GO_CONTINUE:
 		return run_on(replay, error);

@@ -170,6 +170,22 @@ def test_stepping_back_goes_on_before_an_outermost_frame(profile, kymo, tmp_path
             check(cursor, thread, at)
 
 
+@pytest.mark.parametrize("move", ["step_over", "step_out", "step_in"])
+def test_from_a_gap_a_step_leads_to_what_is_known_next(move, kymo, tmp_path):
+    (tmp_path / "program.py").write_text("def f(n):\n    for k in range(n):\n        k += 1\n\nfor n in range(400):\n    f(100)\n")
+    output = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", output, "--policy=overwrite", "--events=full", "--include=program.py", "--ring-size=8K",
+         tmp_path / "program.py")
+    events = [json.loads(line) for line in kymo("events", "--jsonl", output).stdout.splitlines()]
+    assert events[0]["event"] == "GAP"
+    line = next(event for event in events if event["event"] == "LINE")
+    with library.open(output) as opened:
+        cursor = opened.cursor("start")
+        assert cursor.event.event == "GAP"
+        assert getattr(cursor, move)() == "moved"
+        assert (cursor.event.event, cursor.event.n) == ("LINE", line["n"])
+
+
 def test_forwards_then_backwards(trace):
     choose = random.Random(3)
     with library.open(trace) as opened:
