@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "reader": {"format", "reader"},
     "replay": {"format", "replay"},
     "debugger": {"format", "replay", "debugger"},
+    "library": {"format", "replay", "debugger", "library"},
     "cli": {"format", "recorder", "reader", "replay", "debugger", "cli"},
 }
 
