@@ -73,15 +73,18 @@ static json_t *describe_thread(const struct kymo_index *index, size_t number_of_
 {
 	const struct kymo_stream *stream = &index->timeline->streams[number_of_stream];
 	size_t first = index->first_chunks[number_of_stream], end = index->first_chunks[number_of_stream + 1];
-	uint64_t lines = 0;
+	uint64_t lines = 0, incomplete = 0;
 
-	for (size_t i = first; i < end; i++)
+	for (size_t i = first; i < end; i++) {
 		lines += index->chunks[i].lines;
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", number(stream->process->pid), "number",
+		incomplete += index->chunks[i].flags & KYMO_SUMMARY_MISSING;
+	}
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "pid", number(stream->process->pid), "number",
 			 number(stream->number), "native_id", number(stream->thread ? stream->thread->native_id : 0), "name",
 			 text(stream->thread ? stream->thread->name : NULL), "first",
 			 number(first < end ? index->chunks[first].first_n : 0), "last",
-			 number(first < end ? index->chunks[end - 1].last_n : 0), "lines", number(lines));
+			 number(first < end ? index->chunks[end - 1].last_n : 0), "lines", number(lines), "chunks", number(end - first),
+			 "incomplete_chunks", number(incomplete));
 }
 
 static json_t *describe_mark(const struct kymo_index *index, const struct kymo_index_mark *mark)
