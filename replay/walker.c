@@ -70,7 +70,17 @@ static void skip_event(void *context, const struct kymo_skipped *skipped)
 
 void kymo_walker_skip(struct kymo_walker *walker, uint64_t n)
 {
-	kymo_cursor_skip(&walker->cursor, n, skip_event, walker);
+	struct kymo_cursor *cursor = &walker->cursor;
+	struct kymo_event event;
+
+	/* What is left of the event that was told last. */
+	while (cursor->has_pending && cursor->pending.n < n && kymo_cursor_next(cursor, &event, NULL) > 0) {
+		if (kymo_stack_take(&walker->stack, &event, &cursor->sync))
+			return;
+		if (event.kind != KYMO_EVENT_STACK)
+			follow_exception(walker, event.kind, event.name_id);
+	}
+	kymo_cursor_skip(cursor, n, skip_event, walker);
 }
 
 int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
