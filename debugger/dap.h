@@ -13,10 +13,10 @@
 #include "format/error.h"
 
 struct kymo_dap_options {
-	const char *trace;	 /* of clients that name none; NULL: they have to */
+	const char *trace;       /* of clients that name none; NULL: they have to */
 	const char *source_root; /* of clients that name none; NULL: no file is opened that only the trace names */
 	const char *host, *port; /* to listen at; NULL: the one client is at stdin and stdout */
-	bool serves_one;	 /* and then ends */
+	bool serves_one;         /* and then ends */
 };
 
 /* Returns when the one client has left, or a negative errno when there is no serving on. */

@@ -144,9 +144,10 @@ static json_t *set_line(struct kymo_dap *dap, const json_t *source, const json_t
 		}
 	}
 	if (!answer)
-		answer = unverified(dap->source_root ? "no code of this file was recorded"
-						      : "no code of this file was recorded; if it was elsewhere then, set "
-							"\"sourceRoot\" to the folder that it is in now");
+		answer = unverified(dap->source_root
+					    ? "no code of this file was recorded"
+					    : "no code of this file was recorded; if it was elsewhere then, set "
+					      "\"sourceRoot\" to the folder that it is in now");
 	json_object_set(answer, "line", json_object_get(wanted, "line"));
 	return answer;
 }
@@ -249,7 +250,8 @@ int kymo_dap_set_exception_breakpoints(struct kymo_dap *dap, const json_t *argum
 	json_array_foreach (json_object_get(arguments, "filterOptions"), i, wanted) {
 		const char *names = kymo_dap_string(wanted, "condition");
 
-		json_array_append_new(set, set_exceptions(dap, kymo_dap_string(wanted, "filterId"), names ? names : ""));
+		json_array_append_new(set,
+				      set_exceptions(dap, kymo_dap_string(wanted, "filterId"), names ? names : ""));
 	}
 	return kymo_dap_answer(body, json_pack("{s:o}", "breakpoints", set), error);
 }

@@ -96,8 +96,6 @@ static void find_below_root(struct kymo_dap *dap, struct kymo_dap_file *file)
 	struct kymo_source text;
 	bool has_text;
 
-	while (length > 1 && dap->source_root[length - 1] == '/')
-		length--;
 	if (!strncmp(file->path, dap->source_root, length) && file->path[length] == '/') {
 		file->is_named = true;
 		return;
@@ -130,6 +128,16 @@ static int find_path(struct kymo_dap *dap, struct kymo_dap_file *file, struct ky
 	if (dap->source_root)
 		find_below_root(dap, file);
 	return 0;
+}
+
+int kymo_dap_set_source_root(struct kymo_dap *dap, const char *folder, struct kymo_error *error)
+{
+	char *here = get_current_dir_name();
+
+	free(dap->source_root);
+	dap->source_root = here ? join(here, folder) : NULL;
+	free(here);
+	return dap->source_root ? 0 : kymo_fail(error, -ENOMEM, "out of memory");
 }
 
 int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error)
@@ -268,8 +276,8 @@ int kymo_dap_source(struct kymo_dap *dap, const json_t *arguments, json_t **body
 	if (result)
 		return result;
 	if (text.text)
-		result = kymo_dap_answer(body, json_pack("{s:o, s:s}", "content", decode(&text), "mimeType", "text/x-python"),
-					 error);
+		result = kymo_dap_answer(
+			body, json_pack("{s:o, s:s}", "content", decode(&text), "mimeType", "text/x-python"), error);
 	else
 		result = kymo_fail(error, -ENOENT, "%s: %s", dap->files[wanted - 1].recorded, text.missing);
 	kymo_source_release(&text);

@@ -2,9 +2,9 @@
 /*
  * Source files as the recorded programs and as the client know them.
  *
- * A client is told of the path that the file had when it was recorded.  It opens that file itself only if it is known to
- * be what was recorded; else it asks for the text in the trace, by a reference.  To know that the file has to be read,
- * and only those are that the user named: by a breakpoint, or as part of the source root.
+ * A client is told of the path that the file had when it was recorded.  It opens that file itself only if it is known
+ * to be what was recorded; else it asks for the text in the trace, by a reference.  To know that the file has to be
+ * read, and only those are that the user named: by a breakpoint, or as part of the source root.
  */
 #ifndef KYMO_DEBUGGER_DAP_FILES_H
 #define KYMO_DEBUGGER_DAP_FILES_H
@@ -12,14 +12,17 @@
 #include "debugger/dap_session.h"
 
 struct kymo_dap_file {
-	const char *recorded; /* as code objects have it */
+	const char *recorded;                      /* as code objects have it */
 	const struct kymo_traced_process *process; /* that ran it */
-	char *path;	      /* absolute, of the client */
-	bool is_named;	      /* by the user */
-	bool is_known;	      /* the next one is */
-	bool is_on_disk;      /* at @path, as it was recorded */
+	char *path;                                /* absolute, of the client */
+	bool is_named;                             /* by the user */
+	bool is_known;                             /* the next one is */
+	bool is_on_disk;                           /* at @path, as it was recorded */
 };
 
+/* Files are looked for below @folder, too. */
+KYMO_MUST_CHECK
+int kymo_dap_set_source_root(struct kymo_dap *dap, const char *folder, struct kymo_error *error);
 KYMO_MUST_CHECK
 int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error);
 void kymo_dap_forget_files(struct kymo_dap *dap);

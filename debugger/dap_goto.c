@@ -25,8 +25,8 @@ static void add_target(struct kymo_dap *dap, json_t *targets, const char *label,
 		return;
 	snprintf(text, sizeof(text), "%s, at %.6f s", label, (double)moment->t_ns / 1e9);
 	dap->targets[dap->target_count++] = (struct kymo_dap_target){++dap->last_target_id, *moment};
-	json_array_append_new(targets, json_pack("{s:I, s:s, s:I}", "id", (json_int_t)dap->last_target_id, "label", text,
-						 "line", (json_int_t)(line - 1 + dap->lines_from)));
+	json_array_append_new(targets, json_pack("{s:I, s:s, s:I}", "id", (json_int_t)dap->last_target_id, "label",
+						 text, "line", (json_int_t)(line - 1 + dap->lines_from)));
 }
 
 /* The times nearest to this moment that @line of @file ran, and the first and the last time. */
@@ -112,12 +112,14 @@ static int evaluate_here(struct kymo_dap *dap, const char *expression, json_t **
 	}
 	kymo_condition_value(condition, &dap->replay.walker, 0, value, sizeof(value));
 	kymo_condition_free(condition);
-	return kymo_dap_answer(body, json_pack("{s:o, s:i}", "result", kymo_dap_text(value), "variablesReference", 0), error);
+	return kymo_dap_answer(body, json_pack("{s:o, s:i}", "result", kymo_dap_text(value), "variablesReference", 0),
+			       error);
 }
 
 int kymo_dap_evaluate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
 {
-	const char *expression = kymo_dap_string(arguments, "expression"), *context = kymo_dap_string(arguments, "context");
+	const char *expression = kymo_dap_string(arguments, "expression"),
+		   *context = kymo_dap_string(arguments, "context");
 	char where[64];
 	int result;
 

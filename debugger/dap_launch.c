@@ -139,9 +139,7 @@ static int begin(struct kymo_dap *dap, const json_t *arguments, const char *how,
 	result = open_trace(dap, trace, error);
 	if (result)
 		return result;
-	free(dap->source_root);
-	dap->source_root = root ? strdup(root) : NULL;
-	result = root && !dap->source_root ? kymo_fail(error, -ENOMEM, "out of memory") : 0;
+	result = root ? kymo_dap_set_source_root(dap, root, error) : 0;
 	result = result ? result : kymo_dap_list_files(dap, error);
 	result = result ? result : take_position(dap, json_object_get(arguments, "position"), error);
 	if (result) {
@@ -150,10 +148,7 @@ static int begin(struct kymo_dap *dap, const json_t *arguments, const char *how,
 	}
 	dap->stops_on_entry = !json_is_false(json_object_get(arguments, "stopOnEntry"));
 	dap->goes_on_forwards = dap->replay.walker.event.n <= 1;
-	json_array_clear(dap->events);
 	kymo_dap_event(dap, "initialized", NULL);
-	kymo_dap_event(dap, "process",
-		       json_pack("{s:o, s:b, s:s}", "name", kymo_dap_text(trace), "isLocalProcess", 0, "startMethod", how));
 	return 0;
 }
 
@@ -169,6 +164,17 @@ int kymo_dap_attach(struct kymo_dap *dap, const json_t *arguments, json_t **body
 	return begin(dap, arguments, "attach", error);
 }
 
+/* What ended the run may be an exception, and then it stands there. */
+static void enter(struct kymo_dap *dap)
+{
+	const struct kymo_event *event = kymo_replay_event(&dap->replay);
+
+	if (event->kind == KYMO_RAISE && event->name)
+		kymo_dap_stopped(dap, "exception", NULL, json_pack("{s:o}", "text", kymo_dap_text(event->name)));
+	else
+		kymo_dap_stopped(dap, "entry", NULL, NULL);
+}
+
 /* Breakpoints are set now: stop where it stands, or go on from there to the first of them. */
 int kymo_dap_configuration_done(struct kymo_dap *dap, const json_t *arguments, json_t **body,
 				struct kymo_error *error)
@@ -178,7 +184,7 @@ int kymo_dap_configuration_done(struct kymo_dap *dap, const json_t *arguments, j
 		return 0;
 	dap->is_configured = true;
 	if (dap->stops_on_entry) {
-		kymo_dap_stopped(dap, "entry", NULL, NULL);
+		enter(dap);
 		return 0;
 	}
 	return kymo_dap_run(dap, dap->goes_on_forwards, error);

@@ -70,7 +70,8 @@ static int compare_logged(const void *left, const void *right, void *timeline)
 
 static void print_logged(struct kymo_dap *dap, const struct logged *logged)
 {
-	json_t *body = json_pack("{s:s, s:o}", "category", "console", "output", kymo_dap_text(logged->line ? logged->line : "\n"));
+	json_t *body = json_pack("{s:s, s:o}", "category", "console", "output",
+				 kymo_dap_text(logged->line ? logged->line : "\n"));
 
 	if (logged->content)
 		json_object_set_new(body, "source", kymo_dap_source_of(dap, kymo_dap_file(dap, logged->content->file)));
@@ -80,8 +81,8 @@ static void print_logged(struct kymo_dap *dap, const struct logged *logged)
 }
 
 /*
- * Print what log points have to say between @from, where it stood, and here: in the order in which it happened, also when
- * going backwards.  What is said of a moment comes when it is arrived at, from either side.
+ * Print what log points have to say between @from, where it stood, and here: in the order in which it happened, also
+ * when going backwards.  What is said of a moment comes when it is arrived at, from either side.
  */
 static int print_log(struct kymo_dap *dap, const struct kymo_moment *from, struct kymo_error *error)
 {
@@ -107,7 +108,8 @@ static int print_log(struct kymo_dap *dap, const struct kymo_moment *from, struc
 		free(output.items[i].line);
 	}
 	if (output.is_cut || output.count > MAX_LOGGED)
-		kymo_dap_output(dap, "important", "log points had more to say: these are the first 10000 lines of this move\n");
+		kymo_dap_output(dap, "important",
+				"log points had more to say: only the first 10000 lines of this move are shown\n");
 	free(output.items);
 	return result;
 }
@@ -156,7 +158,9 @@ static int finish(struct kymo_dap *dap, const struct kymo_moment *from, int stop
 		tell_missing(dap, reason);
 	else
 		kymo_dap_stopped(dap, reason,
-				 stop != KYMO_STOP_END ? NULL : is_forwards ? "end of the recording" : "start of the recording",
+				 stop != KYMO_STOP_END ? NULL
+				 : is_forwards         ? "end of the recording"
+						       : "start of the recording",
 				 NULL);
 	return 0;
 }
@@ -187,7 +191,8 @@ static int step(struct kymo_dap *dap, const json_t *arguments, enum kymo_go go, 
 
 	if (result)
 		return result;
-	result = is_forwards ? kymo_replay_forward(&dap->replay, go, error) : kymo_replay_backward(&dap->replay, go, error);
+	result = is_forwards ? kymo_replay_forward(&dap->replay, go, error)
+			     : kymo_replay_backward(&dap->replay, go, error);
 	return finish(dap, &from, result, is_forwards, "step", error);
 }
 
@@ -244,8 +249,7 @@ int kymo_dap_continue(struct kymo_dap *dap, const json_t *arguments, json_t **bo
 	return result ? result : kymo_dap_answer(body, json_pack("{s:b}", "allThreadsContinued", 1), error);
 }
 
-int kymo_dap_reverse_continue(struct kymo_dap *dap, const json_t *arguments, json_t **body,
-			      struct kymo_error *error)
+int kymo_dap_reverse_continue(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
 {
 	(void)arguments, (void)body;
 	return kymo_dap_run(dap, false, error);

@@ -85,7 +85,8 @@ static int parse_log(struct kymo_dap_point *point, const char *text, struct kymo
 		if (!end)
 			return add_part(point, text, strlen(text), false, error);
 		result = add_part(point, text, length, false, error);
-		result = result ? result : add_part(point, text + length + 1, (size_t)(end - text) - length - 1, true, error);
+		result = result ? result
+				: add_part(point, text + length + 1, (size_t)(end - text) - length - 1, true, error);
 		text = end + 1;
 	}
 	return result;

@@ -15,10 +15,10 @@ struct kymo_dap_log_part {
 
 /* The context of a struct kymo_break. */
 struct kymo_dap_point {
-	const char *file; /* exactly, as code objects have it; NULL: in any */
-	uint32_t shown_id; /* of the breakpoint, for the client */
+	const char *file;                 /* exactly, as code objects have it; NULL: in any */
+	uint32_t shown_id;                /* of the breakpoint, for the client */
 	struct kymo_condition *condition; /* NULL: none */
-	char hits_compare; /* how hits are compared with the number: '=', '>', 'G' for >=, '<', 'L' for <=, '%'; 0: not */
+	char hits_compare;                /* with the number: '=', '>', 'G' for >=, '<', 'L' for <=, '%'; 0: not */
 	uint64_t hits_number;
 	struct kymo_dap_log_part *log; /* NULL: it stops */
 	size_t log_count, log_capacity;

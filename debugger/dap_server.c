@@ -92,5 +92,6 @@ static int serve_port(const struct kymo_dap_options *options, struct kymo_error 
 int kymo_dap_serve(const struct kymo_dap_options *options, struct kymo_error *error)
 {
 	signal(SIGPIPE, SIG_IGN);
-	return options->port ? serve_port(options, error) : kymo_dap_session(options, STDIN_FILENO, STDOUT_FILENO, error);
+	return options->port ? serve_port(options, error)
+			     : kymo_dap_session(options, STDIN_FILENO, STDOUT_FILENO, error);
 }

@@ -17,7 +17,7 @@
 struct kymo_dap_view {
 	size_t stream;
 	struct kymo_stack stack;
-	char *missing;	    /* what is not known of it, below all frames; NULL: nothing */
+	char *missing;     /* what is not known of it, below all frames; NULL: nothing */
 	uint32_t first_id; /* of its frames, from the one on top on */
 };
 
@@ -30,9 +30,9 @@ struct kymo_dap_target {
 struct kymo_dap {
 	const struct kymo_dap_options *options;
 	struct kymo_dap_wire wire;
-	uint64_t sent; /* messages */
+	uint64_t sent;  /* messages */
 	json_t *events; /* to be sent behind the response */
-	bool is_over;  /* the client has left */
+	bool is_over;   /* the client has left */
 	bool is_initialized;
 	int64_t lines_from, columns_from; /* what the client calls the first one */
 
@@ -92,8 +92,7 @@ static inline int64_t kymo_dap_thread_id(size_t stream)
 int kymo_dap_initialize(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_launch(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_attach(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
-int kymo_dap_configuration_done(struct kymo_dap *dap, const json_t *arguments, json_t **body,
-				struct kymo_error *error);
+int kymo_dap_configuration_done(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_terminate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 /* Close the trace. */
 void kymo_dap_close(struct kymo_dap *dap);
@@ -128,8 +127,7 @@ int kymo_dap_step_in(struct kymo_dap *dap, const json_t *arguments, json_t **bod
 int kymo_dap_step_out(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_step_back(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_continue(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
-int kymo_dap_reverse_continue(struct kymo_dap *dap, const json_t *arguments, json_t **body,
-			      struct kymo_error *error);
+int kymo_dap_reverse_continue(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_pause(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 /* To the next breakpoint, or the one before. */
 KYMO_MUST_CHECK

@@ -124,10 +124,12 @@ static json_t *frame(struct kymo_dap *dap, const struct kymo_dap_view *view, uin
 {
 	const struct kymo_stack_frame *at = &view->stack.frames[view->stack.count - 1 - from_top];
 	const struct kymo_content *content = at->code ? at->code->content : NULL;
-	int64_t line = at->line == KYMO_LINE_NONE ? 0 : at->line - 1 + dap->lines_from;
+	/* A module is entered at line 0. */
+	int64_t line = content && at->line < 1 ? content->first_line : at->line;
 	json_t *value = json_pack("{s:I, s:o, s:I, s:I}", "id", (json_int_t)view->first_id + from_top, "name",
-				  kymo_dap_text(content ? content->function : "?"), "line", (json_int_t)line, "column",
-				  (json_int_t)(line ? dap->columns_from : 0));
+				  kymo_dap_text(content ? content->function : "?"), "line",
+				  (json_int_t)(line < 1 ? 0 : line - 1 + dap->lines_from), "column",
+				  (json_int_t)(line < 1 ? 0 : dap->columns_from));
 	struct kymo_dap_file *file = content ? kymo_dap_file(dap, content->file) : NULL;
 
 	if (file)
@@ -190,9 +192,10 @@ int kymo_dap_scopes(struct kymo_dap *dap, const json_t *arguments, json_t **body
 		return kymo_fail(error, -EINVAL, "frameId: there is no such frame here");
 	}
 	if (content)
-		json_array_append_new(scopes, json_pack("{s:s, s:s, s:I, s:I, s:b}", "name", "Locals", "presentationHint",
-							"locals", "variablesReference", (json_int_t)id, "namedVariables",
-							(json_int_t)content->local_count, "expensive", 0));
+		json_array_append_new(scopes,
+				      json_pack("{s:s, s:s, s:I, s:I, s:b}", "name", "Locals", "presentationHint",
+						"locals", "variablesReference", (json_int_t)id, "namedVariables",
+						(json_int_t)content->local_count, "expensive", 0));
 	return kymo_dap_answer(body, json_pack("{s:o}", "scopes", scopes), error);
 }
 
@@ -210,8 +213,8 @@ int kymo_dap_variables(struct kymo_dap *dap, const json_t *arguments, json_t **b
 	for (uint32_t i = 0; i < content->local_count && (!filter || !strcmp(filter, "named")); i++) {
 		json_array_append_new(variables,
 				      json_pack("{s:o, s:s, s:i, s:{s:s, s:[s]}}", "name", kymo_dap_text(name), "value",
-						"not recorded", "variablesReference", 0, "presentationHint", "kind", "data",
-						"attributes", "readOnly"));
+						"not recorded", "variablesReference", 0, "presentationHint", "kind",
+						"data", "attributes", "readOnly"));
 		name += strlen(name) + 1;
 	}
 	return kymo_dap_answer(body, json_pack("{s:o}", "variables", variables), error);
@@ -228,6 +231,8 @@ int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_
 		return result;
 	if (stream != kymo_replay_stream(&dap->replay) || !role || *role != 'e' || !event->name)
 		return kymo_fail(error, -EINVAL, "threadId: no exception is raised there");
-	return kymo_dap_answer(body, json_pack("{s:o, s:s, s:{s:o}}", "exceptionId", kymo_dap_text(event->name), "breakMode",
-					       "always", "details", "typeName", kymo_dap_text(event->name)), error);
+	return kymo_dap_answer(body,
+			       json_pack("{s:o, s:s, s:{s:o}}", "exceptionId", kymo_dap_text(event->name), "breakMode",
+					 "always", "details", "typeName", kymo_dap_text(event->name)),
+			       error);
 }

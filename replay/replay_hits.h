@@ -22,8 +22,8 @@ struct kymo_hits_asked {
 	struct kymo_moment first, last;
 	bool with_first, with_last; /* and not only between them */
 	/*
-	 * Told of a hit of @at, at which @walker stands; @hits as kymo_break.wants has it.  False: enough of this thread.
-	 * Of breaks that are hit by the same event, the first one is told.
+	 * Told of a hit of @at, at which @walker stands; @hits as kymo_break.wants has it.  False: enough of this
+	 * thread. Of breaks that are hit by the same event, the first one is told.
 	 */
 	bool (*on_hit)(void *context, const struct kymo_break *at, const struct kymo_walker *walker, uint64_t hits);
 	void *context;

@@ -54,13 +54,13 @@ class Failure(Exception):
 class Client:
     """Requests are methods: client.stackTrace(threadId=1) returns the body of the response."""
 
-    def __init__(self, *arguments, port=None):
+    def __init__(self, *arguments, port=None, cwd=None):
         self.process = self.socket = None
         if port:
             self.socket = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)
             self.input = self.output = self.socket.makefile("rwb")
         else:
-            self.process = subprocess.Popen([KYMO, "dap", *map(str, arguments)], env=environment(), stdin=subprocess.PIPE,
+            self.process = subprocess.Popen([KYMO, "dap", *map(str, arguments)], env=environment(), cwd=cwd, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.input, self.output = self.process.stdin, self.process.stdout
         self.seq = 0

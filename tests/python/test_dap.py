@@ -106,7 +106,7 @@ class Model:
         return self.events[at]["event"] == "LINE"
 
     def where(self, at):
-        return self.events[at]["function"], self.events[at]["line"]
+        return self.events[at]["function"], self.events[at]["line"] or 1  # modules are entered at line 0
 
     def find_line(self, places):
         return next((at for at in places if self.is_line(at)), None)
@@ -366,6 +366,7 @@ def test_an_uncaught_exception_is_where_it_begins(record, client, tmp_path):
     program.write_text("def f():\n    raise OSError('x')\n\nf()\n")
     client.start(record([program], status=1))
     assert client.where() == ("f", 2)
+    assert (client.stopped["reason"], client.stopped["text"]) == ("exception", "OSError")
     assert client.exceptionInfo(threadId=1)["exceptionId"] == "OSError"
 
 
@@ -401,6 +402,24 @@ def test_processes(record, client, tmp_path):
     assert client.stopped["threadId"] == 2
     assert [frame["name"] for frame in client.frames()] == ["child", "<module>"]
     assert client.frames(1)  # somewhere: between processes, time is no better than its error bounds
+
+
+def test_what_is_missing_is_told(record, client, tmp_path):
+    program = tmp_path / "long.py"
+    program.write_text("def f(n):\n    for k in range(n):\n        k += 1\n\nfor n in range(400):\n    f(100)\n")
+    client.start(record([program], "--policy=overwrite", "--events=full", "--ring-size=8K"), position="start")
+    frame, = client.frames()
+    assert frame["presentationHint"] == "label"
+    missing = frame["name"]
+    assert missing.startswith("not recorded: ") and missing.endswith(" events lost (overwritten)")
+    assert client.scopes(frameId=frame["id"])["scopes"] == []
+    client.go("stepIn")
+    assert "description" not in client.stopped and "source" in client.frames()[0]
+    while "description" not in client.stopped:
+        client.go("stepBack")
+    assert (client.stopped["description"], client.frames()[0]["name"]) == (missing, missing)
+    client.go("stepBack")
+    assert client.stopped["description"] == "start of the recording"
 
 
 def test_deep_stacks_come_in_pages(record, client, tmp_path):
@@ -539,7 +558,11 @@ def test_recorded_text_is_shown_unless_the_file_still_has_it(recorded, client, t
 
     assert source() is not None  # a path that only the trace names is not looked at
     assert source(sourceRoot=str(tmp_path)) is None
-    assert source(sourceRoot=str(tmp_path) + "/") is None
+    assert source(sourceRoot=f"{tmp_path}/x/../") is None
+    with Client("--source-root=.", trace, cwd=tmp_path) as other:
+        other.initialize(adapterID="kymo")
+        other.launch()
+        assert {"name": program.name, "path": str(program)} in other.loadedSources()["sources"]
     assert source(breakpoints={program: [1]}) is None
     program.write_text("changed = 1\n")
     assert source(sourceRoot=str(tmp_path)) is not None
