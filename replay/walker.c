@@ -55,6 +55,7 @@ static void follow_exception(struct kymo_walker *walker, unsigned kind, uint64_t
 	walker->is_passed_on = kind == KYMO_RAISE && walker->has_unwound && name == walker->unwound;
 	if (kind == KYMO_C_RAISE)
 		return;
+	walker->is_under_way = true;
 	walker->has_unwound = kind == KYMO_PY_UNWIND;
 	walker->unwound = name;
 }
@@ -83,6 +84,29 @@ void kymo_walker_skip(struct kymo_walker *walker, uint64_t n)
 	kymo_cursor_skip(cursor, n, skip_event, walker);
 }
 
+/*
+ * An exception that is raised where a walk begins may have left a frame in the chunk before, which the walk did not follow:
+ * it is rare, and worth another walk.
+ */
+static int find_passed_on(struct kymo_walker *walker, struct kymo_error *error)
+{
+	const struct kymo_position here = kymo_position_of(&walker->event);
+	struct kymo_walker before;
+	int result;
+
+	if (!walker->first_chunk)
+		return 0;
+	kymo_walker_open(&before, walker->cursor.timeline, walker->cursor.stream, walker->first_chunk - 1,
+			 walker->first_chunk - 1);
+	before.is_under_way = true;
+	do {
+		result = kymo_walker_next(&before, error);
+	} while (result > 0 && kymo_position_compare(kymo_position_of(&before.event), here) < 0);
+	walker->is_passed_on = result > 0 && before.is_passed_on;
+	kymo_walker_release(&before);
+	return result < 0 ? result : 0;
+}
+
 int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 {
 	struct kymo_event *event = &walker->event;
@@ -92,6 +116,7 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 		int result = kymo_cursor_next(&walker->cursor, event, error);
 		/* Of the chunks before, only where they lead to is wanted. */
 		bool is_before = cursor->next_chunk <= walker->first_chunk && cursor->stream->chunk_count;
+		bool is_first;
 
 		if (result <= 0)
 			return result;
@@ -99,12 +124,19 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 			return kymo_fail(error, -ENOMEM, "out of memory");
 		if (event->kind == KYMO_EVENT_STACK)
 			continue;
+		is_first = !walker->is_under_way && event->kind == KYMO_RAISE;
 		follow_exception(walker, event->kind, event->name_id);
-		if (!is_before)
+		if (!is_before) {
+			result = is_first ? find_passed_on(walker, error) : 0;
+			if (result)
+				return result;
 			break;
+		}
 		kymo_cursor_skip(&walker->cursor, UINT64_MAX, walker->is_listed ? NULL : skip_event, walker);
-		if (walker->is_listed)
+		if (walker->is_listed) {
 			walker->stack.count = 0;
+			walker->is_under_way = false;
+		}
 	}
 	walker->chunk = cursor->next_chunk ? cursor->next_chunk - 1 : 0;
 	return 1;

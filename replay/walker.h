@@ -22,6 +22,7 @@ struct kymo_walker {
 	bool is_passed_on;   /* it is the RAISE of an exception that has just left the frame above */
 	bool has_unwound;    /* one has, of this type */
 	uint64_t unwound;
+	bool is_under_way;   /* the event before is known, as far as these are concerned */
 };
 
 /*

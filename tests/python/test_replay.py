@@ -259,6 +259,34 @@ def test_exceptions_stop_where_they_are_raised_first(trace, thread):
     assert seen == raised
 
 
+@pytest.mark.parametrize("profile", ["flow", "full", "calls"])
+def test_exceptions_that_pass_on_while_a_chunk_ends(profile, kymo, tmp_path):
+    """Chunks begin anywhere between frames that are left."""
+    (tmp_path / "program.py").write_text(textwrap.dedent("""
+        def deep(n):
+            if n == 0:
+                raise ValueError(n)
+            deep(n - 1)
+        for k in range(200):
+            try:
+                deep(40)
+            except ValueError:
+                pass
+        """))
+    output = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", output, f"--events={profile}", "--include=program.py", "--ring-size=8K", tmp_path / "program.py")
+    with library.open(output) as opened:
+        cursor = opened.cursor("start")
+        cursor.break_at_exception("ValueError")
+        depths = []
+        while cursor.resume() == "break":
+            depths.append(len(cursor.stack))
+        assert depths == [42] * 200
+        while cursor.resume_back() == "break":
+            depths.pop()
+        assert not depths
+
+
 def test_full_and_flow_tell_the_same(kymo, tmp_path):
     """The same lines, with the same stacks, where the program does the same."""
     (tmp_path / "program.py").write_text(PROGRAM.replace("{rounds}", "2"))
