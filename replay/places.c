@@ -106,6 +106,14 @@ static bool raises(const struct kymo_walker *walker, const void *name)
 	return event->kind == KYMO_RAISE && !walker->is_passed_on && event->name && !strcmp(event->name, name);
 }
 
+static bool leaves_module(const struct kymo_walker *walker, const void *context)
+{
+	const struct kymo_event *event = &walker->event;
+
+	(void)context;
+	return event->kind == KYMO_PY_RETURN && event->code && !strcmp(event->code->content->function, "<module>");
+}
+
 /* To where the exception was raised that ended the thread which the replay stands at the end of. */
 static int go_to_raise(struct kymo_replay *replay, struct kymo_error *error)
 {
@@ -148,5 +156,7 @@ int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error)
 		}
 		return kymo_replay_seek(replay, latest.stream, latest.at, error);
 	}
-	return 0;
+	result = kymo_stand_at_last(replay, kymo_this_chunk(replay), kymo_position_of(kymo_replay_event(replay)),
+				    leaves_module, NULL, error);
+	return result < 0 ? result : 0;
 }

@@ -18,7 +18,8 @@ int kymo_replay_goto(struct kymo_replay *replay, const char *place, struct kymo_
 
 /*
  * Go to where the run ended: where the exception was raised that ended the first process; or if a signal did, to the last
- * event of any of its threads; or else to the last event of its first thread.
+ * event of any of its threads; or else to where the first thread left its last module, what comes behind that being the
+ * interpreter's own end; or else to that thread's last event.
  */
 KYMO_MUST_CHECK
 int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error);

@@ -26,6 +26,7 @@ void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline
 		.chunk_end_ns = began_ns,
 		.low_ns = stream->start_ns,
 		.high_ns = stream->start_ns,
+		.recorded_low_ns = stream->start_ns,
 		.decode = is_flow ? kymo_flow_record_decode : kymo_record_decode,
 	};
 	if (is_flow)
@@ -214,6 +215,7 @@ static void open_rebuild(struct kymo_cursor *cursor)
 static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 {
 	const struct kymo_frame_header *header = &cursor->frame.header;
+	bool is_first = !cursor->read;
 	int result = -EBADMSG;
 
 	/* What is damaged is noted; the next may be an older copy, or the ordinals tell what is
@@ -249,6 +251,8 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 			       : 0;
 	miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
 	set_time(cursor, header->open_clock);
+	if (is_first || cursor->gaps[0].lost || cursor->gaps[1].lost)
+		cursor->recorded_low_ns = cursor->low_ns;
 	read_stack(cursor, cursor->frame.payload, header->sync_bytes);
 	open_rebuild(cursor);
 	return 1;
@@ -420,6 +424,15 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	return true;
 }
 
+/* It happened at any time since the event that was recorded before it. */
+static void set_rebuilt_time(const struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	int64_t low_ns = cursor->recorded_low_ns;
+
+	event->t_ns = low_ns + (cursor->high_ns - low_ns) / 2;
+	event->t_err_ns = (uint64_t)(cursor->high_ns - low_ns + 1) / 2;
+}
+
 /* The next of the events that were rebuilt, and then the one that they come before. */
 static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 {
@@ -432,6 +445,7 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 		rebuilt->is_unknown = false;
 		event->kind = KYMO_EVENT_UNKNOWN;
 		event->k = ++cursor->k;
+		set_rebuilt_time(cursor, event);
 		return true;
 	}
 	if (cursor->step < rebuilt->step_count) {
@@ -444,12 +458,14 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 		event->offset = step->unit;
 		event->line = event->dest = step->value;
 		event->k = ++cursor->k;
+		set_rebuilt_time(cursor, event);
 		return true;
 	}
 	cursor->has_pending = false;
 	if (event->kind == KYMO_KIND_SPECIAL)
 		return false;
 	cursor->k = 0;
+	cursor->recorded_low_ns = cursor->low_ns;
 	return true;
 }
 
@@ -585,8 +601,8 @@ static void tell_stack(struct kymo_cursor *cursor, kymo_skipping skipping, void 
 	cursor->has_stack = false;
 }
 
-/* The same as below, of records that nobody wants to know anything of, as far as that is simple. */
-static void skip_blindly(struct kymo_cursor *cursor)
+/* The same as below, of records that nobody wants to know anything of, as far as that is simple.  True: some are events. */
+static bool skip_blindly(struct kymo_cursor *cursor)
 {
 	struct kymo_counting counting = {.is_blind = true};
 
@@ -595,11 +611,13 @@ static void skip_blindly(struct kymo_cursor *cursor)
 	cursor->expected += counting.events;
 	if (counting.events)
 		cursor->k = 0;
+	return counting.events;
 }
 
 void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context)
 {
-	uint64_t clock = cursor->clock;
+	uint64_t clock = cursor->clock, recorded_clock = clock;
+	bool has_skipped = false;
 	struct kymo_record record;
 
 	if (!cursor->in_chunk || cursor->has_pending || cursor->skip || cursor->branches != KYMO_BRANCHES_NONE ||
@@ -611,8 +629,10 @@ void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skip
 		bool is_event;
 
 		tell_stack(cursor, skipping, context);
-		if (cursor->rebuild && !skipping && n == UINT64_MAX)
-			skip_blindly(cursor);
+		if (cursor->rebuild && !skipping && n == UINT64_MAX && skip_blindly(cursor)) {
+			recorded_clock = clock;
+			has_skipped = true;
+		}
 		skipped = (struct kymo_skipped){.n = cursor->expected};
 		bytes = cursor->frame.payload + cursor->at;
 		/* Words of branches, and other interpreters, are for who takes each event. */
@@ -643,8 +663,14 @@ void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skip
 		if (is_event) {
 			cursor->expected++;
 			cursor->k = 0;
+			recorded_clock = clock;
+			has_skipped = true;
 		}
 	}
+	if (recorded_clock != cursor->clock)
+		set_time(cursor, recorded_clock);
+	if (has_skipped)
+		cursor->recorded_low_ns = cursor->low_ns;
 	if (clock != cursor->clock)
 		set_time(cursor, clock);
 }

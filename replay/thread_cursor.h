@@ -48,6 +48,7 @@ struct kymo_cursor {
 	struct kymo_sync sync;
 	/* the events from here to the next TIME lie between these */
 	int64_t low_ns, high_ns;
+	int64_t recorded_low_ns; /* the same of the last recorded event: what is rebuilt may have come right after it */
 };
 
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,

@@ -156,7 +156,8 @@ def model(recorded, events):
 def test_it_stops_at_the_end_and_goes_back_by_the_lines_of_the_frame(recorded, client, model):
     client.start(recorded[1])
     assert client.stopped["reason"] == "entry" and client.stopped["allThreadsStopped"]
-    at = len(model.events) - 1
+    at = max(at for at, event in enumerate(model.events)
+             if event["event"] == "PY_RETURN" and event["function"] == "<module>")
     assert client.where() == model.where(at)
     for _ in range(40):
         at = model.stepBack(at)

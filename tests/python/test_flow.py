@@ -526,6 +526,18 @@ def test_moved_frames_are_never_guessed(program, observe, record, events, tmp_pa
     assert unknown and at == len(reference)
 
 
+def test_times_of_what_is_rebuilt_reach_back_to_what_was_recorded_before(record, events, importing):
+    """A line that takes long is told by what comes after it; it began right after what came before."""
+    read = events(record("import kymo\nkymo.mark('before')\nx = sum(range(10**7))\nkymo.mark('after')\n", "--events=flow",
+                         env=importing))
+    before, after = (next(event for event in read if event.get("mark") == text) for text in ("before", "after"))
+    line = next(event for event in read if event["event"] == "LINE" and event["line"] == 3 and event["function"] == "<module>"
+                and event["n"] > before["n"])
+    assert line["t_ns"] - line["t_err_ns"] <= before["t_ns"] + before["t_err_ns"]
+    assert line["t_ns"] + line["t_err_ns"] >= before["t_ns"] - before["t_err_ns"]
+    assert line["t_ns"] <= after["t_ns"]
+
+
 def test_threads_are_rebuilt_side_by_side(observe, record, events, tmp_path):
     """Their cursors walk through the same code by turns, and each finds walks that are new."""
     text = BUSY + textwrap.dedent("""

@@ -42,7 +42,7 @@ def test_a_page_has_the_options_of_its_verb(kymo, verbs):
         assert options_of_page(page) == options_of_help(kymo(verb, "--help").stdout), verb
         sections = [section.strip('"') for section in re.findall(r"^\.Sh (.*)", page, re.M)]
         assert [section for section in sections if section in SECTIONS] == SECTIONS, verb
-        assert set(sections) <= {*SECTIONS, "FILES", "ENVIRONMENT", "SEE ALSO"}, verb
+        assert set(sections) <= {*SECTIONS, "COMMANDS", "FILES", "ENVIRONMENT", "SEE ALSO"}, verb
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff")
