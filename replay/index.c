@@ -440,11 +440,11 @@ void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker,
 	bool is_flow = index->timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
 	uint32_t lowest = chunk->lowest_depth;
 
-	/* Lines are rebuilt from where the frame on top was before. */
-	if (is_flow && lead > first)
+	/* Lines are rebuilt from where the frame on top was before; and a gap is told by who comes from before it. */
+	if ((is_flow || chunk->flags & KYMO_SUMMARY_MISSING) && lead > first)
 		lead--;
 	/* The frames that run in it must be listed where the walk begins, or be entered after that. */
-	while (lead > first && lead->hidden >= lowest && lead->lowest_depth >= lowest)
+	while (lead > first && lead->hidden && lead->hidden >= lowest && lead->lowest_depth >= lowest)
 		lead--;
 	kymo_walker_open(walker, index->timeline, &index->timeline->streams[chunk->stream], chunk->chunk, lead->chunk);
 	walker->is_listed = !chunk->hidden && !(chunk->flags & KYMO_SUMMARY_MISSING);

@@ -370,3 +370,38 @@ def test_breaks_are_found_in_all_threads_in_order(threaded):
         for event in hits[:49][::-1]:
             assert cursor.resume_back() == "break"
             assert (cursor.event.thread, cursor.event.n, cursor.event.k) == (event.thread, event.n, event.k)
+
+
+@pytest.mark.parametrize("profile, rounds", [("flow", 60), ("full", 10)])
+def test_where_events_are_missing_they_are_passed_one_by_one(profile, rounds, kymo, events, tmp_path):
+    """A gap is a place like any other, from either side and by jumping."""
+    (tmp_path / "program.py").write_text(PROGRAM.replace("{rounds}", str(rounds)))
+    path = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", path, f"--events={profile}", "--include=program.py", "--ring-size=8K", "--no-sources",
+         tmp_path / "program.py")
+    whole = bytearray(path.read_bytes())
+    frames = [at for at in range(len(whole) - 8) if whole[at:at + 8] == b"KYRF\x01\x00\x01\x00"]
+    assert len(frames) > 4
+    for at in frames[1], frames[2], frames[4]:
+        whole[at + 130] ^= 0xFF
+    path.write_bytes(whole)
+    read = [(event["n"], event.get("k", 0), event["event"]) for event in events(path)]
+    gaps = [at for at, event in enumerate(read) if event[2] == "GAP"]
+    assert len(gaps) in (2, 3)  # two may lie side by side
+    with library.open(path) as opened:
+        assert [event.n for event in opened.losses if event.event == "GAP"] == [read[at][0] for at in gaps]
+        cursor = opened.cursor("start")
+        for at in range(len(read)):
+            assert (cursor.event.n, cursor.event.k, cursor.event.event) == read[at]
+            assert cursor.next_event() == ("end" if at == len(read) - 1 else stop_at(read[at + 1]))
+        for gap in gaps:
+            cursor.seek(*read[gap + 50][:2])
+            for at in range(gap + 49, gap - 50, -1):
+                assert cursor.prev_event() == stop_at(read[at])
+                assert (cursor.event.n, cursor.event.k, cursor.event.event) == read[at]
+            cursor.seek(read[gap][0] + 7)
+            assert cursor.event.event == "GAP"
+
+
+def stop_at(event):
+    return "missing" if event[2] in ("GAP", "UNKNOWN") else "moved"
