@@ -96,9 +96,12 @@ int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct
 	/* Frames of which the chunk says nothing have done nothing since it began: look for when they did. */
 	while (out->hidden && (chunk = kymo_find_level(replay, chunk, out->hidden))) {
 		struct kymo_stack behind = {0};
-		int result = kymo_stack_behind(replay, chunk, &behind, error);
+		int result = kymo_check_interrupt(replay, error);
 
+		if (!result)
+			result = kymo_stack_behind(replay, chunk, &behind, error);
 		if (result < 0) {
+			kymo_stack_release(&behind);
 			kymo_stack_release(out);
 			return result;
 		}

@@ -10,6 +10,8 @@
 #ifndef KYMO_REPLAY_REPLAY_H
 #define KYMO_REPLAY_REPLAY_H
 
+#include <signal.h>
+
 #include "replay/breaks.h"
 #include "replay/moment.h"
 #include "replay/walker.h"
@@ -25,6 +27,8 @@ struct kymo_replay {
 	uint64_t anchor_n; /* before this event */
 	uint64_t searches;	   /* for breaks, up to now */
 	const struct kymo_break *hit; /* by the last move; NULL: none.  Valid until breaks change */
+	/* what a signal handler sets so that a long move ends with -EINTR; NULL: none does */
+	const volatile sig_atomic_t *interrupted;
 };
 
 enum kymo_go {

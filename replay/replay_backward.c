@@ -28,13 +28,17 @@ static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_
 	struct kymo_position entered = {0};
 
 	while (level && (chunk = kymo_find_level(replay, chunk, level))) {
-		struct kymo_stack behind;
-		int result = kymo_stack_behind(replay, chunk, &behind, error);
+		struct kymo_stack behind = {0};
+		int result = kymo_check_interrupt(replay, error);
 		bool is_entered = false;
 
+		if (!result)
+			result = kymo_stack_behind(replay, chunk, &behind, error);
 		*line = (struct kymo_position){0};
-		if (result < 0)
+		if (result < 0) {
+			kymo_stack_release(&behind);
 			return result;
+		}
 		for (; level > behind.hidden && !line->n; level--) {
 			const struct kymo_stack_frame *frame = &behind.frames[level - behind.hidden - 1];
 

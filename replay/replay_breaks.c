@@ -67,6 +67,10 @@ static int find_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 		struct kymo_moment here = kymo_moment_of(replay->timeline, &walker.event);
 		const struct kymo_break *hit = kymo_break_hit(replay, &search, &walker, chunk);
 
+		/* Conditions may take long, each of them. */
+		result = kymo_check_interrupt(replay, error);
+		if (result)
+			break;
 		if (before && kymo_moment_compare(replay->timeline, &here, before) >= 0)
 			break;
 		if (!hit || (after && kymo_moment_compare(replay->timeline, &here, after) <= 0))

@@ -73,8 +73,8 @@ static int stand_at_end(struct kymo_replay *replay, size_t stream, struct kymo_e
 	return result ? result : KYMO_STOP_END;
 }
 
-/* Within this thread. */
-static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *error)
+/* Within this thread.  What fails has moved nevertheless. */
+static int run_along(struct kymo_replay *replay, struct goal goal, struct kymo_error *error)
 {
 	struct kymo_break_search search = kymo_break_search_begin(replay);
 	const struct kymo_chunk_summary *chunk = kymo_this_chunk(replay);
@@ -93,6 +93,9 @@ static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *
 		if (replay->walker.chunk != chunk->chunk) {
 			const struct kymo_chunk_summary *next = skip(replay, &goal, ++chunk);
 
+			result = kymo_check_interrupt(replay, error);
+			if (result)
+				return result;
 			if (!next)
 				return stand_at_end(replay, stream, error);
 			if (next != chunk) {
@@ -113,6 +116,18 @@ static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *
 		if (reached)
 			return reached;
 	}
+}
+
+static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *error)
+{
+	struct kymo_position from = kymo_position_of(&replay->walker.event);
+	size_t stream = kymo_replay_stream(replay);
+	int result = run_along(replay, goal, error);
+
+	/* A second failure changes nothing: it stands nowhere else than before. */
+	if (result < 0 && kymo_replay_seek(replay, stream, from, NULL))
+		return result;
+	return result;
 }
 
 /* To the first break after this moment in any thread. */
@@ -146,6 +161,9 @@ static int find_turn(struct kymo_replay *replay, size_t stream, const struct kym
 	int result = 0;
 
 	for (chunk = chunk ? chunk : kymo_first_chunk(replay, stream); chunk < end; chunk++) {
+		result = kymo_check_interrupt(replay, error);
+		if (result)
+			return result;
 		kymo_walk(replay, &walker, chunk);
 		while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
 			*found = kymo_moment_of(replay->timeline, &walker.event);

@@ -39,6 +39,11 @@ int kymo_walk_next(struct kymo_walker *walker, const struct kymo_chunk_summary *
 	return result > 0 && walker->chunk != chunk->chunk ? 0 : result;
 }
 
+int kymo_check_interrupt(const struct kymo_replay *replay, struct kymo_error *error)
+{
+	return replay->interrupted && *replay->interrupted ? kymo_fail(error, -EINTR, "interrupted") : 0;
+}
+
 void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker)
 {
 	if (replay->is_open)
@@ -166,9 +171,12 @@ int kymo_find_last(struct kymo_replay *replay, const struct kymo_chunk_summary *
 	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, (*chunk)->stream);
 	int result = 0;
 
-	for (; *chunk >= first && !result; --*chunk)
+	for (; *chunk >= first && !result; --*chunk) {
 		if (may_have(*chunk, wants))
 			result = last_in_chunk(replay, *chunk, limit, wants, context, found, error);
+		if (!result)
+			result = kymo_check_interrupt(replay, error);
+	}
 	++*chunk;
 	return result;
 }

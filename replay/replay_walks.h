@@ -24,6 +24,10 @@ void kymo_walk(struct kymo_replay *replay, struct kymo_walker *walker, const str
 /* The next event of @chunk, which @walker was opened at.  1; 0: it has no more. */
 int kymo_walk_next(struct kymo_walker *walker, const struct kymo_chunk_summary *chunk, struct kymo_error *error);
 
+/* -EINTR if a signal handler wants the move to end, else 0.  To be asked between chunks: a move that reads one ends soon. */
+KYMO_MUST_CHECK
+int kymo_check_interrupt(const struct kymo_replay *replay, struct kymo_error *error);
+
 /* Stand where @walker stands, which is the replay's from now on. */
 void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker);
 /* Stand at the event at @at, which is in @chunk. */
