@@ -2,14 +2,12 @@
 #include "debugger/console.h"
 
 #include <ctype.h>
-#include <editline/readline.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "debugger/console_state.h"
+#include "replay/text.h"
 
 static void put_where(struct kymo_console *console, char *argument);
 static void go_up(struct kymo_console *console, char *argument);
@@ -66,10 +64,14 @@ static const struct command {
 void kymo_console_fail(struct kymo_console *console, const char *format, ...)
 {
 	va_list arguments;
+	char *message;
 
 	va_start(arguments, format);
-	vfprintf(console->out, format, arguments);
+	if (vasprintf(&message, format, arguments) < 0)
+		message = NULL;
 	va_end(arguments);
+	kymo_text_put(console->out, message ? message : "out of memory");
+	free(message);
 	putc('\n', console->out);
 	console->has_failed = true;
 }
@@ -127,6 +129,14 @@ static const struct command *find_command(struct kymo_console *console, const ch
 	kymo_console_fail(console, is_ambiguous ? "'%s' is the beginning of several commands; help lists them"
 						: "no command '%s'; help lists them", name);
 	return NULL;
+}
+
+const char *kymo_console_command_name(size_t number, size_t *length)
+{
+	if (number >= COMMANDS)
+		return NULL;
+	*length = strcspn(commands[number].names, " ");
+	return commands[number].names;
 }
 
 static bool number_or_one(struct kymo_console *console, const char *argument, uint64_t *number)
@@ -189,6 +199,11 @@ static void go_down(struct kymo_console *console, char *argument)
 
 #define LISTED_LINES 11
 
+static bool is_line(const char *text, uint64_t *line)
+{
+	return kymo_console_number(text, line) && *line && *line <= INT32_MAX;
+}
+
 static void put_list(struct kymo_console *console, char *argument)
 {
 	struct kymo_stack stack;
@@ -203,10 +218,12 @@ static void put_list(struct kymo_console *console, char *argument)
 	first = console->listed ? (uint64_t)console->listed + 1
 	       : frame->line > LISTED_LINES / 2 ? (uint64_t)frame->line - LISTED_LINES / 2 : 1;
 	last = first + LISTED_LINES - 1;
-	if (*argument && !kymo_console_number(argument, &first))
+	if (*argument && !is_line(argument, &first))
 		kymo_console_fail(console, "list: '%s' is no line", argument);
-	else if (comma && !kymo_console_number(comma, &last))
+	else if (comma && !is_line(comma, &last))
 		kymo_console_fail(console, "list: '%s' is no line", comma);
+	else if (comma && last < first)
+		kymo_console_fail(console, "list: the last line is before the first");
 	else if (!frame->code)
 		kymo_console_fail(console, "which code this is was not recorded");
 	else {
@@ -283,112 +300,43 @@ static const struct command *run_line(struct kymo_console *console, char *line)
 	return command;
 }
 
-/* Completion of commands, for libedit. */
-static char *complete_command(const char *text, int state)
-{
-	static size_t at;
-
-	if (!state)
-		at = 0;
-	while (at < COMMANDS) {
-		const char *names = commands[at++].names;
-		size_t width = strcspn(names, " ");
-
-		if (!strncmp(names, text, strlen(text)))
-			return strndup(names, width);
-	}
-	return NULL;
-}
-
-static struct kymo_console *completed;
-
-/* Functions and files that ran, behind a command. */
-static char *complete_name(const char *text, int state)
-{
-	static uint32_t at;
-	const struct kymo_hits *hits = &completed->replay->index->hits;
-
-	if (!state)
-		at = 2;
-	while (at / 2 < hits->content_count) {
-		const struct kymo_content *content = hits->contents[at / 2].content;
-		const char *slash = strrchr(content->file, '/'), *file = slash ? slash + 1 : content->file;
-		const char *name = at % 2 ? file : content->function;
-
-		at++;
-		if (!strncmp(name, text, strlen(text)))
-			return strdup(name);
-	}
-	return NULL;
-}
-
-static char **complete(const char *text, int start, int end)
-{
-	(void)end;
-	return rl_completion_matches(text, start ? complete_name : complete_command);
-}
-
-/* The next line, to be freed; NULL: no more. */
-static char *read_line(struct kymo_console *console)
-{
-	char *line = NULL;
-	size_t capacity = 0;
-
-	if (console->is_terminal) {
-		line = readline("(kymo) ");
-		if (line && *line)
-			add_history(line);
-		return line;
-	}
-	if (getline(&line, &capacity, stdin) > 0)
-		return line;
-	free(line);
-	return NULL;
-}
-
 int kymo_console_run(struct kymo_replay *replay, const char *path)
 {
 	struct kymo_console console = {
 		.replay = replay,
 		.path = path,
 		.out = stdout,
-		.is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO),
 		.shown_stream = kymo_replay_stream(replay),
 	};
 	char *line, *last = NULL;
 	bool has_failed = false;
 
-	if (console.is_terminal) {
-		rl_initialize();
-		completed = &console;
-		rl_attempted_completion_function = complete;
-		using_history();
-	}
+	kymo_console_begin_input(&console);
 	kymo_console_put_place(&console, 0);
-	while (!console.is_over && (line = read_line(&console))) {
+	while (!console.is_over && (line = kymo_console_read_line(&console))) {
 		const struct command *command;
-		char *again = NULL;
+		char *typed;
 
 		if (!line[strspn(line, " \t\n")] && last) {
 			free(line);
 			line = strdup(last);
 		}
-		again = line ? strdup(line) : NULL;
+		typed = line ? strdup(line) : NULL;
 		console.has_failed = false;
-		command = line ? run_line(&console, line) : NULL;
+		command = typed ? run_line(&console, line) : NULL;
 		has_failed |= console.has_failed;
 		if (command) {
 			free(last);
-			last = command->repeats ? again : NULL;
-			if (last)
-				again = NULL;
+			/* Listing goes on with what follows. */
+			last = command->repeats ? strdup(command->run == put_list ? "list" : typed) : NULL;
 		}
-		free(again);
+		free(typed);
 		free(line);
 		fflush(stdout);
 	}
 	if (console.is_terminal && !console.is_over)
 		putchar('\n');
+	kymo_console_end_input(&console);
 	free(last);
 	if (console.has_source)
 		kymo_source_release(&console.source);

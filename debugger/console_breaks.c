@@ -96,8 +96,10 @@ void kymo_console_put_break(struct kymo_console *console, const struct kymo_brea
 			at->kind == KYMO_BREAK_FUNCTION ? "called" : "ran", kymo_text_count(at->all_hits, count));
 	if (at->kind != KYMO_BREAK_EXCEPTION)
 		fputs(at->all_hits == 1 ? " time" : " times", console->out);
-	if (wanted && wanted->text)
-		fprintf(console->out, ", if %s", wanted->text);
+	if (wanted && wanted->text) {
+		fputs(", if ", console->out);
+		kymo_text_put(console->out, wanted->text);
+	}
 	if (wanted && wanted->ignored)
 		fprintf(console->out, ", not the first %" PRIu64, wanted->ignored);
 	fputs(at->is_off ? ", disabled\n" : "\n", console->out);
@@ -131,8 +133,11 @@ static struct kymo_break *set(struct kymo_console *console, struct kymo_breaks *
 	struct kymo_break *at;
 	const char *file;
 	uint64_t line;
+	bool is_function = !is_line(console, where, &file, &line);
 
-	if (!is_line(console, where, &file, &line))
+	if (is_function && strchr(where, ' '))
+		return kymo_console_fail(console, "'%s' is no FILE:LINE, LINE or FUNCTION", where), NULL;
+	if (is_function)
 		at = kymo_break_at_function(breaks, where);
 	else if (!file)
 		return kymo_console_fail(console, "which file this is is not known here; write FILE:LINE"), NULL;
@@ -161,6 +166,18 @@ static void put_never(struct kymo_console *console, const struct kymo_break *at)
 			at->content_count ? "it never ran" : "there is no code in this line", nearest);
 }
 
+/* So that none is set, and no number used up, by a line that is refused. */
+static bool is_condition(struct kymo_console *console, const char *text)
+{
+	struct kymo_error error;
+	struct kymo_condition *condition = kymo_condition_new(text, &error);
+
+	if (!condition)
+		kymo_console_fail(console, "condition %s", error.message);
+	kymo_condition_free(condition);
+	return condition;
+}
+
 static void list(struct kymo_console *console)
 {
 	const struct kymo_breaks *breaks = &console->replay->breaks;
@@ -171,34 +188,35 @@ static void list(struct kymo_console *console)
 		kymo_console_put_break(console, &breaks->items[i]);
 }
 
+/* What stands behind WHERE, which may have spaces in it: pdb has a comma before the condition, gdb an `if`. */
+static char *cut_condition(char *where)
+{
+	char *comma = strstr(where, ", "), *word = strstr(where, " if ");
+	char *end = comma && (!word || comma < word) ? comma : word;
+
+	if (!end)
+		return where + strlen(where);
+	*end = '\0';
+	end += end == comma ? 2 : 4;
+	return end + strspn(end, " \t");
+}
+
 void kymo_console_break(struct kymo_console *console, char *argument)
 {
 	struct kymo_breaks *breaks = &console->replay->breaks;
-	char *where = kymo_console_word(&argument);
-	char *comma = strchr(where, ',');
+	char *where = argument;
 	struct kymo_break *at;
 
 	if (!*where) {
 		list(console);
 		return;
 	}
-	/* pdb has a comma before the condition, gdb an `if`. */
-	if (comma && !comma[1])
-		*comma = '\0';
-	else if (!strncmp(argument, "if ", 3))
-		argument += 3;
-	else if (*argument) {
-		kymo_console_fail(console, "break: write break WHERE if CONDITION");
+	argument = cut_condition(where);
+	if (*argument && !is_condition(console, argument))
 		return;
-	}
 	at = set(console, breaks, where);
-	if (!at)
+	if (!at || (*argument && !set_condition(console, at, argument)))
 		return;
-	if (*argument && !set_condition(console, at, argument)) {
-		release_wanted(at->context);
-		kymo_break_remove(breaks, at->id);
-		return;
-	}
 	kymo_console_put_break(console, at);
 	if (!at->all_hits)
 		put_never(console, at);
@@ -362,8 +380,8 @@ void kymo_console_hits(struct kymo_console *console, char *argument)
 		if (result < 0)
 			kymo_console_fail(console, "%s", error.message);
 		else if (!result)
-			kymo_console_fail(console, "it ran %" PRIu64 " times in this thread",
-					  kymo_replay_count_hits(replay, &breaks, stream));
+			kymo_console_fail(console, "hits: there is no number %" PRIu64 "; in this thread it has %" PRIu64,
+					  number, kymo_replay_count_hits(replay, &breaks, stream));
 		else
 			kymo_console_put_place(console, 0);
 	}

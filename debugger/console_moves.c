@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The console's commands that move. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,17 @@
 #include "replay/places.h"
 
 typedef int (*kymo_mover)(struct kymo_replay *replay, enum kymo_go go, struct kymo_error *error);
+
+/* Show where a move has led; one that was interrupted has led as far as it came. */
+static void show(struct kymo_console *console, int stop, bool is_interrupted, const struct kymo_error *error)
+{
+	if (is_interrupted)
+		kymo_console_fail(console, "interrupted");
+	else if (stop < 0)
+		kymo_console_fail(console, "%s", error->message);
+	if (is_interrupted || stop > 0)
+		kymo_console_put_place(console, is_interrupted ? 0 : stop);
+}
 
 /* As often as @argument says, or until something is in the way. */
 static void move(struct kymo_console *console, kymo_mover mover, enum kymo_go go, const char *argument)
@@ -21,14 +33,11 @@ static void move(struct kymo_console *console, kymo_mover mover, enum kymo_go go
 		kymo_console_fail(console, "'%s' is no number", argument);
 		return;
 	}
-	while (times-- && stop == KYMO_STOP_MOVED) {
+	while (times && stop == KYMO_STOP_MOVED && !kymo_console_is_interrupted()) {
 		stop = mover(console->replay, go, &error);
-		if (stop < 0) {
-			kymo_console_fail(console, "%s", error.message);
-			return;
-		}
+		times--;
 	}
-	kymo_console_put_place(console, stop);
+	show(console, stop, stop == -EINTR || (times && stop == KYMO_STOP_MOVED), &error);
 }
 
 #define MOVE(name, direction, go)                                            \
@@ -56,6 +65,7 @@ void kymo_console_until(struct kymo_console *console, char *argument)
 	const struct kymo_stack_frame *top = kymo_stack_top(&replay->walker.stack);
 	uint64_t depth = kymo_stack_depth(&replay->walker.stack), line = 0;
 	struct kymo_error error;
+	bool is_there;
 	int stop;
 
 	if (top && top->line > 0)
@@ -66,14 +76,10 @@ void kymo_console_until(struct kymo_console *console, char *argument)
 	}
 	do {
 		stop = kymo_replay_forward(replay, KYMO_GO_OVER, &error);
-		if (stop < 0) {
-			kymo_console_fail(console, "%s", error.message);
-			return;
-		}
 		top = kymo_stack_top(&replay->walker.stack);
-	} while (stop == KYMO_STOP_MOVED && kymo_stack_depth(&replay->walker.stack) >= depth && top &&
-		 top->line < (int64_t)line);
-	kymo_console_put_place(console, stop);
+		is_there = kymo_stack_depth(&replay->walker.stack) < depth || !top || top->line >= (int64_t)line;
+	} while (stop == KYMO_STOP_MOVED && !is_there && !kymo_console_is_interrupted());
+	show(console, stop, stop == -EINTR || (stop == KYMO_STOP_MOVED && !is_there), &error);
 }
 
 /* To where a line of this file runs next in this thread or, if it does not, ran last. */

@@ -52,9 +52,11 @@ static void put_event(FILE *out, const struct kymo_event *event)
 		fputs("--Unknown-- what ran since the last event cannot be told\n", out);
 		break;
 	default:
-		fprintf(out, "--%s-- ", kymo_event_kind_name(event->kind));
-		if (event->name || event->text)
+		fprintf(out, "--%s--", kymo_event_kind_name(event->kind));
+		if (event->name || event->text) {
+			putc(' ', out);
 			kymo_text_put(out, event->name ? event->name : event->text);
+		}
 		putc('\n', out);
 	}
 }
@@ -203,7 +205,7 @@ static void put_other_thread(struct kymo_console *console, size_t stream, const 
 	put_thread(console, of);
 	fputs("  ", console->out);
 	if (result < 0)
-		fputs(error.message, console->out);
+		kymo_text_put(console->out, error.message);
 	else if (!result)
 		fputs("not begun", console->out);
 	else

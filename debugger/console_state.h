@@ -76,6 +76,19 @@ void kymo_console_enable(struct kymo_console *console, char *argument);
 void kymo_console_hits(struct kymo_console *console, char *argument);
 void kymo_console_release_breaks(struct kymo_console *console);
 
+/*
+ * What is typed.
+ */
+/* From here on SIGINT ends long moves, and no more than that. */
+void kymo_console_begin_input(struct kymo_console *console);
+void kymo_console_end_input(struct kymo_console *console);
+/* The next line, to be freed; NULL: no more. */
+char *kymo_console_read_line(struct kymo_console *console);
+bool kymo_console_is_interrupted(void);
+
+/* The long name of a command, by its number in the table; NULL: there are no more. */
+const char *kymo_console_command_name(size_t number, size_t *length);
+
 /* The next word of *@text, which goes on behind it; "" if there is none. */
 char *kymo_console_word(char **text);
 /* A whole number that is all of @text. */
