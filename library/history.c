@@ -129,6 +129,10 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 
 	if (!events)
 		return kymo_fail(&history->error, -ENOMEM, "out of memory");
+	if (slice->thread >= 0 && (size_t)slice->thread >= history->timeline.stream_count) {
+		free(events);
+		return kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
+	}
 	*events = (struct kymo_history_events){.history = history, .slice = *slice, .kinds = parse_kinds(slice->kinds)};
 	if (!events->kinds)
 		result = kymo_fail(&history->error, -EINVAL, "'%s': no such event", slice->kinds);

@@ -11,6 +11,7 @@
 struct kymo_history_cursor {
 	struct kymo_history *history;
 	struct kymo_replay replay;
+	uint32_t hit; /* number of the break at which the last move ended; 0: none */
 };
 
 static_assert((int)KYMO_HISTORY_SWITCH == (int)KYMO_GO_SWITCH && (int)KYMO_HISTORY_END == (int)KYMO_STOP_END &&
@@ -51,11 +52,14 @@ void kymo_history_cursor_close(struct kymo_history_cursor *cursor)
 int kymo_history_cursor_move(struct kymo_history_cursor *cursor, int is_forward, enum kymo_history_move move)
 {
 	struct kymo_error *error = &cursor->history->error;
+	int result;
 
 	if ((unsigned)move > KYMO_HISTORY_SWITCH)
 		return kymo_fail(error, -EINVAL, "there is no move %d", (int)move);
-	return is_forward ? kymo_replay_forward(&cursor->replay, (enum kymo_go)move, error)
-			  : kymo_replay_backward(&cursor->replay, (enum kymo_go)move, error);
+	result = is_forward ? kymo_replay_forward(&cursor->replay, (enum kymo_go)move, error)
+			    : kymo_replay_backward(&cursor->replay, (enum kymo_go)move, error);
+	cursor->hit = result == KYMO_STOP_BREAK && cursor->replay.hit ? cursor->replay.hit->id : 0;
+	return result;
 }
 
 static bool has_thread(struct kymo_history_cursor *cursor, uint32_t thread)
@@ -70,17 +74,22 @@ int kymo_history_cursor_seek(struct kymo_history_cursor *cursor, uint32_t thread
 {
 	if (!has_thread(cursor, thread))
 		return -EINVAL;
+	cursor->hit = 0;
 	return kymo_replay_seek(&cursor->replay, thread, (struct kymo_position){n, k}, &cursor->history->error);
 }
 
 int kymo_history_cursor_goto(struct kymo_history_cursor *cursor, const char *place)
 {
+	cursor->hit = 0;
 	return kymo_replay_goto(&cursor->replay, place, &cursor->history->error);
 }
 
 int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread)
 {
-	return has_thread(cursor, thread) ? kymo_replay_switch(&cursor->replay, thread, &cursor->history->error) : -EINVAL;
+	if (!has_thread(cursor, thread))
+		return -EINVAL;
+	cursor->hit = 0;
+	return kymo_replay_switch(&cursor->replay, thread, &cursor->history->error);
 }
 
 void kymo_history_cursor_event(const struct kymo_history_cursor *cursor, struct kymo_history_event *event)
@@ -145,7 +154,8 @@ int kymo_history_cursor_remove_break(struct kymo_history_cursor *cursor, int num
 
 	if (!at)
 		return kymo_fail(&cursor->history->error, -EINVAL, "there is no break %d", number);
-	cursor->replay.hit = NULL;
+	if (cursor->hit == at->id)
+		cursor->hit = 0;
 	kymo_condition_free(at->context);
 	kymo_break_remove(&cursor->replay.breaks, at->id);
 	return 0;
@@ -153,5 +163,5 @@ int kymo_history_cursor_remove_break(struct kymo_history_cursor *cursor, int num
 
 int kymo_history_cursor_hit(const struct kymo_history_cursor *cursor)
 {
-	return cursor->replay.hit ? (int)cursor->replay.hit->id : 0;
+	return (int)cursor->hit;
 }

@@ -8,13 +8,15 @@ Every interpreter that starts where Kymo is installed may import this file: the 
 imported when it is first used.
 """
 
-__all__ = ["is_recording", "mark", "open", "record", "snapshot", "start", "stop", "trace"]
+__all__ = ["Cursor", "Error", "Event", "Events", "Frame", "Trace", "is_recording", "mark", "open", "record", "snapshot", "start",
+           "stop", "trace"]
+_OF_HISTORY = {"Cursor", "Error", "Event", "Events", "Frame", "Trace", "open"}
 
 
 def __getattr__(name):
     if name not in __all__ and name != "__version__":
         raise AttributeError(f"module 'kymo' has no attribute {name!r}")
-    if name == "open":
+    if name in _OF_HISTORY:
         from kymo import _history as source
     else:
         from kymo import _recording as source

@@ -4,6 +4,7 @@
 import ctypes
 import json
 import os
+import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import NamedTuple
@@ -101,6 +102,13 @@ def _text(value):
     return None if value is None else value.decode("utf-8", "backslashreplace")
 
 
+def _bytes(text):
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise ValueError("embedded null character")
+    return encoded
+
+
 def _number(value):
     return None if value < 0 else value
 
@@ -126,11 +134,11 @@ class Trace:
         self._handle = None
         _library = _library or _load()
         handle, message = c_void_p(), ctypes.create_string_buffer(512)
-        result = _library.kymo_history_open(os.fsencode(path), byref(handle), message, len(message))
+        result = _library.kymo_history_open(_bytes(path), byref(handle), message, len(message))
         if result:
             raise Error(-result, message.value.decode(errors="replace"), os.fspath(path))
         self._handle = handle
-        self._open = []  # what reads it, to be closed first
+        self._open = weakref.WeakSet()  # what reads it, to be closed first
         self._facts = None
 
     def __enter__(self):
@@ -149,6 +157,12 @@ class Trace:
             _library.kymo_history_close(self._handle)
         self._handle = None
 
+    @property
+    def _live(self):
+        if not self._handle:
+            raise ValueError("the trace is closed")
+        return self._handle
+
     def _check(self, result):
         if result < 0:
             raise Error(-result, _text(_library.kymo_history_error(self._handle)))
@@ -157,10 +171,9 @@ class Trace:
     @property
     def facts(self):
         """All that is no event, as a dict: command, directory, host, config, ending, processes, threads, marks …"""
-        if self._handle is None:
-            raise ValueError("the trace is closed")
+        handle = self._live
         if self._facts is None:
-            memory = _library.kymo_history_describe(self._handle)
+            memory = _library.kymo_history_describe(handle)
             if not memory:
                 raise MemoryError
             self._facts = json.loads(ctypes.string_at(memory))
@@ -190,17 +203,13 @@ class Trace:
         return list(self.events(kinds=("GAP", "UNKNOWN")))
 
     def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None):
-        """The events of all threads, or one, in the order in which they happened."""
-        reader = _Events(self, kinds, thread, start_ns, end_ns)
-        try:
-            yield from reader
-        finally:
-            reader.close()
+        """The events of all threads, or one, in the order in which they happened: an iterator."""
+        return Events(self, kinds, thread, start_ns, end_ns)
 
     def source(self, file, thread=0):
         """(text, verified): the bytes of a file as it was when recorded, and whether they are known to be what ran."""
         memory, size = c_void_p(), c_size_t()
-        result = self._check(_library.kymo_history_source(self._handle, thread, os.fsencode(file), byref(memory), byref(size)))
+        result = self._check(_library.kymo_history_source(self._live, thread, _bytes(file), byref(memory), byref(size)))
         text = ctypes.string_at(memory, size.value)
         _library.kymo_history_free(memory)
         return text, bool(result)
@@ -213,7 +222,9 @@ class Trace:
         return cursor
 
 
-class _Events:
+class Events:
+    """Events of a trace, once, from the first to the last.  It is closed when it is over, or nobody has it any more."""
+
     def __init__(self, trace, kinds, thread, start_ns, end_ns):
         self._trace, self._handle = trace, c_void_p()
         wanted = _Slice(
@@ -221,25 +232,38 @@ class _Events:
             (1 << 63) - 1 if end_ns is None else end_ns,
             -1 if thread is None else thread,
             0,
-            None if kinds is None else ",".join([kinds] if isinstance(kinds, str) else kinds).encode(),
+            None if kinds is None else _bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
         )
-        trace._check(_library.kymo_history_events_open(trace._handle, byref(wanted), byref(self._handle)))
-        trace._open.append(self)
+        trace._check(_library.kymo_history_events_open(trace._live, byref(wanted), byref(self._handle)))
+        trace._open.add(self)
+        self._batch, self._at, self._count = (_Event * BATCH)(), 0, 0
+        self._is_over = False
 
     def __iter__(self):
-        batch = (_Event * BATCH)()
-        while self._handle:
-            count = self._trace._check(_library.kymo_history_events_read(self._handle, batch, BATCH))
-            for i in range(count):
-                yield _event(batch[i])
-            if count < BATCH:
-                return
+        return self
+
+    def __next__(self):
+        if self._handle is None:
+            if not self._is_over:
+                self._trace._live  # noqa: B018: a trace that was closed meanwhile is no end of it
+            raise StopIteration
+        if self._at == self._count:
+            read = _library.kymo_history_events_read(self._handle, self._batch, BATCH)
+            self._at, self._count = 0, self._trace._check(read)
+        if not self._count:
+            self._is_over = True
+            self.close()
+            raise StopIteration
+        self._at += 1
+        return _event(self._batch[self._at - 1])
+
+    def __del__(self):
+        self.close()
 
     def close(self):
         if self._handle:
             _library.kymo_history_events_close(self._handle)
-            self._handle = None
-            self._trace._open.remove(self)
+        self._handle = None
 
 
 class Cursor:
@@ -251,14 +275,22 @@ class Cursor:
 
     def __init__(self, trace):
         self._trace, self._handle = trace, c_void_p()
-        trace._check(_library.kymo_history_cursor_open(trace._handle, byref(self._handle)))
-        trace._open.append(self)
+        trace._check(_library.kymo_history_cursor_open(trace._live, byref(self._handle)))
+        trace._open.add(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def __del__(self):
+        self.close()
 
     def close(self):
         if self._handle:
             _library.kymo_history_cursor_close(self._handle)
-            self._handle = None
-            self._trace._open.remove(self)
+        self._handle = None
 
     def _move(self, is_forward, move):
         return STOPS[self._trace._check(_library.kymo_history_cursor_move(self._live, is_forward, move))]
@@ -318,7 +350,7 @@ class Cursor:
 
     def goto(self, place):
         """To "start", "end", "#N", "N%", a time ("1.5s", "20ms") or the text of a mark."""
-        self._trace._check(_library.kymo_history_cursor_goto(self._live, place.encode()))
+        self._trace._check(_library.kymo_history_cursor_goto(self._live, _bytes(place)))
 
     def switch(self, thread):
         """To where `thread` is at this moment; False if it has not begun."""
@@ -342,8 +374,8 @@ class Cursor:
             count = found
 
     def _break(self, kind, name, line, condition):
-        condition = None if condition is None else condition.encode()
-        result = _library.kymo_history_cursor_break(self._live, kind, os.fsencode(name), line, condition, None)
+        condition = None if condition is None else _bytes(condition)
+        result = _library.kymo_history_cursor_break(self._live, kind, _bytes(name), line, condition, None)
         return self._trace._check(result)
 
     def break_at(self, file, line, condition=None):
