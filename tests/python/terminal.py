@@ -10,10 +10,11 @@ TIMEOUT = 30
 
 
 class Terminal:
-    def __init__(self, words, environment, prompt):
+    def __init__(self, words, environment, prompt, folder="."):
         self.prompt = re.compile(re.escape(prompt) + b"$")
         self.pid, self.fd = pty.fork()
         if not self.pid:
+            os.chdir(folder)
             os.execve(words[0], words, environment | {"TERM": "dumb", "LC_ALL": "C.UTF-8"})
         self.status = None
 
