@@ -15,7 +15,7 @@
 #include "format/trace_file.h"
 #include "replay/walker.h"
 
-#define INDEX_MAGIC "\x89KYMOIX\n"
+#define INDEX_MAGIC {0x89, 'K', 'Y', 'M', 'O', 'I', 'X', '\n'}
 #define INDEX_VERSION 1U
 
 /* What the file begins with.  Behind it lie the hits of each chunk and those of all, then the three tables. */
