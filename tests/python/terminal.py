@@ -47,6 +47,13 @@ class Terminal:
             os.sched_yield()
         return shown[:shown.rindex("\n") + 1] if "\n" in shown else ""
 
+    def run(self, line):
+        """Type `line`, and return when it is no longer typing that keys are for."""
+        self.type(line + "\n")
+        self.read(re.escape(line.encode()) + rb"\r\n")
+        while not termios.tcgetattr(self.fd)[3] & termios.ICANON:
+            os.sched_yield()
+
     def ask(self, line):
         """What is shown after `line` was typed, which is shown, too."""
         self.type(line + "\n")

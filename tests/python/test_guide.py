@@ -139,7 +139,7 @@ def test_c_with_pkg_config(installed, folder, tmp_path):
 def test_c_with_cmake(installed, folder, tmp_path):
     (tmp_path / "where.c").write_text(blocks("c")[0])
     (tmp_path / "CMakeLists.txt").write_text(blocks("cmake")[0])
-    for words in ["-B", "build", f"-DCMAKE_PREFIX_PATH={installed}"], ["--build", "build"]:
+    for words in ["-G", "Ninja", "-B", "build", f"-DCMAKE_PREFIX_PATH={installed}"], ["--build", "build"]:
         done = subprocess.run(["cmake", *words], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     assert prints_the_stack(tmp_path / "build" / "where", installed, folder)

@@ -222,4 +222,5 @@ def test_the_description_is_json_whatever_the_names(record):
     trace = record("import threading\nt = threading.Thread(target=print, name='a\\x1b\"\\ud800é')\nt.start()\nt.join()\n")
     with library.open(trace) as opened:
         assert json.dumps(opened.facts)
-        assert all(isinstance(thread["name"], str) for thread in opened.threads)
+        # A thread that ends at once may have none.
+        assert all(isinstance(thread["name"], (str, type(None))) for thread in opened.threads)
