@@ -17,10 +17,16 @@ static const char help[] =
 	"that moves or lists, and Ctrl-C ends a long move.\n"
 	"\n"
 	"  --at=WHERE   begin at a time (12.5s, 30ms), an event (#123), N%, start, end or a mark\n"
+	"  --follow     the trace is still written: look before each command whether there is more\n"
 	"  --help       this text\n"
 	"\n";
 
-static int run(struct kymo_index *index, const char *path, const char *at)
+struct wanted {
+	const char *at; /* NULL: where it ended */
+	bool follows;
+};
+
+static int run(struct kymo_index *index, const char *path, const struct wanted *wanted)
 {
 	struct kymo_replay replay;
 	struct kymo_error error;
@@ -28,15 +34,15 @@ static int run(struct kymo_index *index, const char *path, const char *at)
 
 	if (kymo_replay_open(&replay, index, &error))
 		return kymo_report(&error);
-	if (at ? kymo_replay_goto(&replay, at, &error) : kymo_replay_goto_end(&replay, &error))
+	if (wanted->at ? kymo_replay_goto(&replay, wanted->at, &error) : kymo_replay_goto_end(&replay, &error))
 		status = kymo_report(&error);
 	else
-		status = kymo_console_run(&replay, path) ? KYMO_EXIT_FAILURE : KYMO_EXIT_OK;
+		status = kymo_console_run(&replay, path, wanted->follows) ? KYMO_EXIT_FAILURE : KYMO_EXIT_OK;
 	kymo_replay_close(&replay);
 	return status;
 }
 
-static int open_and_run(const char *verb, const char *path, const char *at)
+static int open_and_run(const char *verb, const char *path, const struct wanted *wanted)
 {
 	struct kymo_timeline timeline;
 	struct kymo_progress progress;
@@ -47,13 +53,13 @@ static int open_and_run(const char *verb, const char *path, const char *at)
 	if (kymo_timeline_open(&timeline, path, 0, &error))
 		return kymo_report(&error);
 	kymo_progress_begin(&progress, verb, &timeline.trace.watch);
-	status = kymo_index_open(&index, &timeline, path, &error);
+	status = kymo_index_open(&index, &timeline, wanted->follows ? NULL : path, &error);
 	kymo_progress_end(&progress);
 	kymo_report_damage(&timeline.trace);
 	if (status) {
 		status = kymo_report(&error);
 	} else {
-		status = run(&index, path, at);
+		status = run(&index, path, wanted);
 		kymo_index_close(&index);
 	}
 	kymo_timeline_close(&timeline);
@@ -63,8 +69,9 @@ static int open_and_run(const char *verb, const char *path, const char *at)
 int kymo_command_replay(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"at", required_argument, NULL, 'a'}, {"help", no_argument, NULL, 'h'}, {0}};
-	const char *path, *at = NULL;
+		{"at", required_argument, NULL, 'a'}, {"follow", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0}};
+	struct wanted wanted = {0};
+	const char *path;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -73,12 +80,15 @@ int kymo_command_replay(int argc, char **argv)
 			kymo_console_put_help(stdout);
 			return KYMO_EXIT_OK;
 		}
-		if (option != 'a')
+		if (option == 'a')
+			wanted.at = optarg;
+		else if (option == 'f')
+			wanted.follows = true;
+		else
 			return KYMO_EXIT_USAGE;
-		at = optarg;
 	}
 	path = kymo_single_operand(argc, argv, "trace");
 	if (!path)
 		return KYMO_EXIT_USAGE;
-	return open_and_run(argv[0], path, at);
+	return open_and_run(argv[0], path, &wanted);
 }

@@ -300,7 +300,7 @@ static const struct command *run_line(struct kymo_console *console, char *line)
 	return command;
 }
 
-int kymo_console_run(struct kymo_replay *replay, const char *path)
+int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
 {
 	struct kymo_console console = {
 		.replay = replay,
@@ -323,6 +323,8 @@ int kymo_console_run(struct kymo_replay *replay, const char *path)
 		}
 		typed = line ? strdup(line) : NULL;
 		console.has_failed = false;
+		if (follows)
+			kymo_console_follow(&console);
 		command = typed ? run_line(&console, line) : NULL;
 		has_failed |= console.has_failed;
 		if (command) {
@@ -338,8 +340,8 @@ int kymo_console_run(struct kymo_replay *replay, const char *path)
 		putchar('\n');
 	kymo_console_end_input(&console);
 	free(last);
-	if (console.has_source)
-		kymo_source_release(&console.source);
+	kymo_console_forget_source(&console);
 	kymo_console_release_breaks(&console);
+	kymo_console_end_follow(&console);
 	return has_failed && !console.is_terminal ? -1 : 0;
 }

@@ -9,8 +9,11 @@
 
 #include "replay/replay.h"
 
-/* Read commands from stdin up to its end or `quit`, and answer on stdout.  0, or -1: one of them failed, and stdin is no terminal. */
-int kymo_console_run(struct kymo_replay *replay, const char *path);
+/*
+ * Read commands from stdin up to its end or `quit`, and answer on stdout.  @path: of the trace; @follows: it is still written,
+ * and looked at again before each command.  0, or -1: a command failed, and stdin is no terminal.
+ */
+int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows);
 
 /* The commands, for `kymo replay --help` and `help`. */
 void kymo_console_put_help(FILE *out);

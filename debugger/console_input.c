@@ -17,7 +17,7 @@ static struct sigaction before;
 static sigset_t unblocked; /* signals, while no line is typed */
 
 /* What libedit calls has no context. */
-static const struct kymo_hits *ran;
+static const struct kymo_console *completed;
 
 static void note_interrupt(int number)
 {
@@ -54,7 +54,7 @@ static bool can_be_typed(const char *name)
 }
 
 /* Number @at of the names that are offered: of each code object the file and the function. */
-static const char *name_at(uint32_t at)
+static const char *name_at(const struct kymo_hits *ran, uint32_t at)
 {
 	const struct kymo_content *content = ran->contents[at / 2].content;
 	const char *slash = strrchr(content->file, '/');
@@ -62,10 +62,10 @@ static const char *name_at(uint32_t at)
 	return at % 2 ? content->function : slash ? slash + 1 : content->file;
 }
 
-static bool was_offered(uint32_t at)
+static bool was_offered(const struct kymo_hits *ran, uint32_t at)
 {
 	for (uint32_t before_it = 2 + at % 2; before_it < at; before_it += 2)
-		if (!strcmp(name_at(before_it), name_at(at)))
+		if (!strcmp(name_at(ran, before_it), name_at(ran, at)))
 			return true;
 	return false;
 }
@@ -74,14 +74,15 @@ static bool was_offered(uint32_t at)
 static char *complete_name(const char *text, int state)
 {
 	static uint32_t at;
+	const struct kymo_hits *ran = &completed->replay->index->hits;
 
 	if (!state)
 		at = 2; /* the first code object is none */
 	for (; at / 2 < ran->content_count; at++) {
-		const char *name = name_at(at);
+		const char *name = name_at(ran, at);
 
-		if (!strncmp(name, text, strlen(text)) && can_be_typed(name) && !was_offered(at))
-			return strdup(name_at(at++));
+		if (!strncmp(name, text, strlen(text)) && can_be_typed(name) && !was_offered(ran, at))
+			return at++, strdup(name);
 	}
 	return NULL;
 }
@@ -124,7 +125,7 @@ void kymo_console_begin_input(struct kymo_console *console)
 	/* Where nobody types, it ends the program, as everywhere. */
 	if (!console->is_terminal)
 		return;
-	ran = &console->replay->index->hits;
+	completed = console;
 	sigaction(SIGINT, &action, &before);
 	setlocale(LC_CTYPE, ""); /* names that are typed are text */
 	rl_getc_function = read_character;

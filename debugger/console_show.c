@@ -15,13 +15,20 @@ static const struct kymo_source *source_of(struct kymo_console *console, const s
 	const struct kymo_traced_process *process = kymo_replay_event(console->replay)->stream->process;
 
 	if (console->source_of != code->content) {
-		if (console->has_source)
-			kymo_source_release(&console->source);
+		kymo_console_forget_source(console);
 		console->source_of = code->content;
 		console->has_source = !kymo_traced_source(console->replay->timeline, process, code->content->file,
 							  &console->source, NULL);
 	}
 	return console->has_source && console->source.text ? &console->source : NULL;
+}
+
+void kymo_console_forget_source(struct kymo_console *console)
+{
+	if (console->has_source)
+		kymo_source_release(&console->source);
+	console->source_of = NULL;
+	console->has_source = false;
 }
 
 static void put_source_line(struct kymo_console *console, const char *line, size_t bytes)

@@ -12,6 +12,7 @@
 struct kymo_console {
 	struct kymo_replay *replay;
 	const char *path;
+	struct kymo_console_opened *opened; /* holds @replay, once the trace has grown: see console_follow.c */
 	FILE *out;
 	bool is_terminal;
 	bool is_over;
@@ -40,6 +41,9 @@ void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code
 void kymo_console_put_threads(struct kymo_console *console);
 void kymo_console_put_info(struct kymo_console *console);
 void kymo_console_put_break(struct kymo_console *console, const struct kymo_break *at);
+
+/* The source that was shown last is of a trace that is closed. */
+void kymo_console_forget_source(struct kymo_console *console);
 
 /* The frame that is selected, in @stack, which is to be released; NULL: reported. */
 const struct kymo_stack_frame *kymo_console_frame(struct kymo_console *console, struct kymo_stack *stack);
@@ -85,6 +89,10 @@ void kymo_console_end_input(struct kymo_console *console);
 /* The next line, to be freed; NULL: no more. */
 char *kymo_console_read_line(struct kymo_console *console);
 bool kymo_console_is_interrupted(void);
+
+/* Go on in what the trace has become since it was opened. */
+void kymo_console_follow(struct kymo_console *console);
+void kymo_console_end_follow(struct kymo_console *console);
 
 /* The long name of a command, by its number in the table; NULL: there are no more. */
 const char *kymo_console_command_name(size_t number, size_t *length);

@@ -363,8 +363,11 @@ int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, co
 	int result = 0;
 
 	*index = (struct kymo_index){.timeline = timeline, .fd = -1};
-	beside(paths[0], path);
-	in_cache(paths[1], &timeline->trace);
+	paths[0][0] = paths[1][0] = '\0';
+	if (path) {
+		beside(paths[0], path);
+		in_cache(paths[1], &timeline->trace);
+	}
 	for (int i = 0; i < 2 && !index->is_kept; i++) {
 		forget(index);
 		(void)load(index, paths[i]);

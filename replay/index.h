@@ -65,6 +65,7 @@ struct kymo_index {
 
 /*
  * Read the index of @timeline, which was opened as @path, or make it; timeline->trace.watch tells how far that is.
+ * @path NULL: make it, and keep it nowhere.
  * @timeline must outlive it.
  */
 KYMO_MUST_CHECK
