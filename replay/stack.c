@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "replay/line_table.h"
 
@@ -52,6 +53,39 @@ static uint64_t same_frames(const struct kymo_stack *stack, const struct kymo_sy
 	return level;
 }
 
+/* What @sync has of the frame on @level. */
+static struct kymo_stack_frame told_frame(const struct kymo_stack *stack, const struct kymo_traced_process *process,
+					  const struct kymo_sync *sync, uint64_t level)
+{
+	const struct kymo_sync_frame *told = &sync->frames[sync->depth - 1 - level];
+	const struct kymo_code *code = kymo_traced_code(process, told->code);
+
+	return (struct kymo_stack_frame){
+		.code_id = told->code,
+		.code = code,
+		.line = line_at_offset(code, told->offset_plus_1),
+		.entered = stack->missing,
+		.line_at = stack->missing,
+	};
+}
+
+/* Where the stack has become lower, @sync lists frames that were too far down before. */
+static int reveal(struct kymo_stack *stack, const struct kymo_traced_process *process, const struct kymo_sync *sync)
+{
+	uint64_t hidden = sync->depth - sync->listed, more = stack->hidden > hidden ? stack->hidden - hidden : 0;
+
+	if (!more)
+		return 0;
+	if (kymo_grow(&stack->frames, &stack->capacity, stack->count + (size_t)more, sizeof(*stack->frames)))
+		return -ENOMEM;
+	memmove(stack->frames + more, stack->frames, stack->count * sizeof(*stack->frames));
+	for (uint64_t i = 0; i < more; i++)
+		stack->frames[i] = told_frame(stack, process, sync, hidden + i);
+	stack->count += (uint32_t)more;
+	stack->hidden = hidden;
+	return 0;
+}
+
 static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process *process, const struct kymo_sync *sync)
 {
 	uint64_t same = same_frames(stack, sync);
@@ -61,25 +95,17 @@ static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process 
 		same = stack->hidden = sync->depth - sync->listed;
 	}
 	stack->count = (uint32_t)(same - stack->hidden);
+	if (reveal(stack, process, sync))
+		return -ENOMEM;
 	for (uint64_t level = sync->depth - sync->listed; level < same; level++) {
 		struct kymo_stack_frame *frame = &stack->frames[level - stack->hidden];
 
 		if (frame->line == KYMO_LINE_NONE)
 			frame->line = line_at_offset(frame->code, sync->frames[sync->depth - 1 - level].offset_plus_1);
 	}
-	for (uint64_t level = same; level < sync->depth; level++) {
-		const struct kymo_sync_frame *told = &sync->frames[sync->depth - 1 - level];
-		const struct kymo_code *code = kymo_traced_code(process, told->code);
-
-		if (push(stack, (struct kymo_stack_frame){
-					.code_id = told->code,
-					.code = code,
-					.line = line_at_offset(code, told->offset_plus_1),
-					.entered = stack->missing,
-					.line_at = stack->missing,
-				}))
+	for (uint64_t level = same; level < sync->depth; level++)
+		if (push(stack, told_frame(stack, process, sync, level)))
 			return -ENOMEM;
-	}
 	stack->missing = (struct kymo_position){0};
 	return 0;
 }
