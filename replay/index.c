@@ -320,6 +320,49 @@ static void forget(struct kymo_index *index)
 	*index = (struct kymo_index){.timeline = timeline, .fd = -1};
 }
 
+/* A search goes through the file from front to back or from back to front: what is read at once reaches both ways. */
+#define BLOCK_REACH (UINT64_C(1) << 19)
+
+static const uint8_t *read_block(struct kymo_index *index, uint64_t offset, uint64_t bytes)
+{
+	uint64_t from = offset > BLOCK_REACH ? offset - BLOCK_REACH : 0, to = offset + bytes + BLOCK_REACH;
+
+	if (offset >= index->block_offset && bytes <= index->block_bytes &&
+	    offset - index->block_offset <= index->block_bytes - bytes)
+		return index->block + (offset - index->block_offset);
+	if (to > index->file_bytes)
+		to = index->file_bytes;
+	index->block_bytes = 0;
+	if (offset > to || bytes > to - offset || kymo_grow(&index->block, &index->block_capacity, to - from + 1, 1) ||
+	    !read_at(index->fd, index->block, to - from, from))
+		return NULL;
+	index->block_offset = from;
+	index->block_bytes = to - from;
+	return index->block + (offset - from);
+}
+
+bool kymo_index_read_hits(struct kymo_index *index, const struct kymo_chunk_summary *chunk,
+			  struct kymo_hits_reader *reader)
+{
+	const uint8_t *bytes = read_block(index, chunk->hits_offset, chunk->hits_bytes);
+
+	if (!bytes || kymo_crc32c(0, bytes, chunk->hits_bytes) != chunk->hits_crc)
+		return false;
+	kymo_hits_read(reader, bytes, chunk->hits_bytes);
+	return true;
+}
+
+/* An account that is damaged would be found when it is needed, and by then others have been counted with. */
+static bool are_hits_good(struct kymo_index *index)
+{
+	struct kymo_hits_reader reader;
+	size_t i = 0;
+
+	while (i < index->chunk_count && kymo_index_read_hits(index, &index->chunks[i], &reader))
+		i++;
+	return i == index->chunk_count;
+}
+
 static bool load(struct kymo_index *index, const char *path)
 {
 	struct index_header header;
@@ -336,7 +379,7 @@ static bool load(struct kymo_index *index, const char *path)
 	count = index->file_bytes - header.totals_offset;
 	bytes = malloc(count + 1);
 	is_good = bytes && read_at(index->fd, bytes, count, header.totals_offset) &&
-		  header.tables_crc == kymo_crc32c(0, bytes, count) && load_tables(index, &header, bytes);
+		  header.tables_crc == kymo_crc32c(0, bytes, count) && load_tables(index, &header, bytes) && are_hits_good(index);
 	free(bytes);
 	index->is_kept = is_good;
 	return is_good;
@@ -386,38 +429,6 @@ int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, co
 void kymo_index_close(struct kymo_index *index)
 {
 	forget(index);
-}
-
-/* A search goes through the file from front to back or from back to front: what is read at once reaches both ways. */
-#define BLOCK_REACH (UINT64_C(1) << 19)
-
-static const uint8_t *read_block(struct kymo_index *index, uint64_t offset, uint64_t bytes)
-{
-	uint64_t from = offset > BLOCK_REACH ? offset - BLOCK_REACH : 0, to = offset + bytes + BLOCK_REACH;
-
-	if (offset >= index->block_offset && bytes <= index->block_bytes &&
-	    offset - index->block_offset <= index->block_bytes - bytes)
-		return index->block + (offset - index->block_offset);
-	if (to > index->file_bytes)
-		to = index->file_bytes;
-	index->block_bytes = 0;
-	if (offset > to || bytes > to - offset || kymo_grow(&index->block, &index->block_capacity, to - from + 1, 1) ||
-	    !read_at(index->fd, index->block, to - from, from))
-		return NULL;
-	index->block_offset = from;
-	index->block_bytes = to - from;
-	return index->block + (offset - from);
-}
-
-bool kymo_index_read_hits(struct kymo_index *index, const struct kymo_chunk_summary *chunk,
-			  struct kymo_hits_reader *reader)
-{
-	const uint8_t *bytes = read_block(index, chunk->hits_offset, chunk->hits_bytes);
-
-	if (!bytes || kymo_crc32c(0, bytes, chunk->hits_bytes) != chunk->hits_crc)
-		return false;
-	kymo_hits_read(reader, bytes, chunk->hits_bytes);
-	return true;
 }
 
 const struct kymo_chunk_summary *kymo_index_find(const struct kymo_index *index, size_t stream, uint64_t n)

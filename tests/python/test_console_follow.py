@@ -62,17 +62,22 @@ def event_of(info):
     return int(re.search(r"^event +(\d+)", info, re.M)[1])
 
 
+def without_time(info):
+    """The more of the run is known, the better its clock is."""
+    return re.sub(r"^time .*\n", "", info, flags=re.M)
+
+
 def test_the_same_event_and_a_newer_end(running):
     with Terminal([str(KYMO), "replay", "--follow", f"{running.path}.incomplete"], environment(), b"(kymo) ") as console:
         console.answer()
         assert ran(console) == 10
         console.ask("hits work 7")
         console.ask("up")
-        here = console.ask("info")
+        here = without_time(console.ask("info"))
         assert console.ask("break work if hits > 12").startswith("1   work()  called 10 times")
         running.work(10000)
         assert ran(console) == 10010
-        assert console.ask("info") == here
+        assert without_time(console.ask("info")) == here
         # What was set before is hit in what came after; the frame that was selected still is.
         assert console.ask("where").startswith("> ")
         assert console.ask("break") == "1   work()  called 10,010 times, if hits > 12\n"
