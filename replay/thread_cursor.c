@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/line_table.h"
-
-#define LINE_UNKNOWN ((uint64_t)KYMO_LINE_NONE)
+#include "replay/thread_cursor_registers.h"
 
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 		      const struct kymo_stream *stream)
@@ -132,7 +130,7 @@ static uint64_t find_next_time(const struct kymo_cursor *cursor)
 	return header->close_clock > cursor->clock ? header->close_clock : cursor->clock;
 }
 
-static void set_time(struct kymo_cursor *cursor, uint64_t counter)
+void kymo_cursor_set_time(struct kymo_cursor *cursor, uint64_t counter)
 {
 	struct kymo_clock_line *clock = &cursor->timeline->clock;
 	int64_t low, latest;
@@ -149,7 +147,7 @@ static void set_time(struct kymo_cursor *cursor, uint64_t counter)
 		cursor->high_ns = cursor->low_ns;
 }
 
-static void set_code(struct kymo_cursor *cursor, uint64_t id)
+void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id)
 {
 	if (id != cursor->code_id || !cursor->code)
 		cursor->code = kymo_traced_code(cursor->stream->process, id);
@@ -187,8 +185,7 @@ static void keep_steps(struct kymo_cursor *cursor)
 		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
 }
 
-/* A stack is told.  Of a damaged one, what could be read of it is as good as nothing. */
-static void read_stack(struct kymo_cursor *cursor, const uint8_t *block, size_t bytes)
+void kymo_cursor_read_stack(struct kymo_cursor *cursor, const uint8_t *block, size_t bytes)
 {
 	if (kymo_sync_decode(block, bytes, &cursor->sync) != KYMO_DECODE_OK)
 		cursor->sync = (struct kymo_sync){0};
@@ -250,10 +247,10 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 			       ? cursor->expected - header->first_ordinal
 			       : 0;
 	miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
-	set_time(cursor, header->open_clock);
+	kymo_cursor_set_time(cursor, header->open_clock);
 	if (is_first || cursor->gaps[0].lost || cursor->gaps[1].lost)
 		cursor->recorded_low_ns = cursor->low_ns;
-	read_stack(cursor, cursor->frame.payload, header->sync_bytes);
+	kymo_cursor_read_stack(cursor, cursor->frame.payload, header->sync_bytes);
 	open_rebuild(cursor);
 	return 1;
 }
@@ -361,10 +358,10 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 		take_special(cursor, record, event);
 		return;
 	case KYMO_CODE:
-		set_code(cursor, record->a);
+		kymo_cursor_set_code(cursor, record->a);
 		return;
 	case KYMO_TIME:
-		set_time(cursor, cursor->clock + record->a);
+		kymo_cursor_set_time(cursor, cursor->clock + record->a);
 		return;
 	case KYMO_SWITCH:
 		cursor->switches += record->a;
@@ -373,7 +370,7 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 	case KYMO_LASTI:
 		return;
 	case KYMO_PY_START:
-		set_code(cursor, record->a);
+		kymo_cursor_set_code(cursor, record->a);
 		offset = cursor->code ? cursor->code->entry_offset : 0;
 		break;
 	case KYMO_LINE:
@@ -407,7 +404,7 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	bool is_event = kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt);
 
 	if (cursor->wants_stacks && kymo_is_stack(record))
-		read_stack(cursor, bytes + KYMO_EXTENDED_BYTES, record->bytes - KYMO_EXTENDED_BYTES);
+		kymo_cursor_read_stack(cursor, bytes + KYMO_EXTENDED_BYTES, record->bytes - KYMO_EXTENDED_BYTES);
 	keep_steps(cursor);
 	take_record(cursor, record, event);
 	if (!is_event)
@@ -529,150 +526,6 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 			return false;
 		}
 	}
-}
-
-/* Move the registers by @record, which is passed over. */
-static void skip_record(struct kymo_cursor *cursor, const struct kymo_record *record, struct kymo_skipped *skipped)
-{
-	skipped->offset = record->a;
-	switch (record->kind) {
-	case KYMO_PY_START:
-		set_code(cursor, record->a);
-		skipped->offset = cursor->code ? cursor->code->entry_offset : 0;
-		break;
-	case KYMO_CODE:
-		set_code(cursor, record->a);
-		break;
-	case KYMO_LINE:
-		if (!record->is_delta)
-			cursor->line = record->a;
-		else if (cursor->line != LINE_UNKNOWN)
-			cursor->line += record->a;
-		break;
-	case KYMO_INSTRUCTION:
-		skipped->offset = cursor->offset = record->is_delta ? cursor->offset + record->a : record->a;
-		break;
-	case KYMO_SWITCH:
-		cursor->switches += record->a;
-		cursor->slice = cursor->switches;
-		break;
-	default:
-		break;
-	}
-	skipped->code = cursor->code;
-	skipped->code_id = cursor->code_id;
-	skipped->line = cursor->line;
-	skipped->name_id = record->b;
-}
-
-static bool is_mark(const struct kymo_record *record)
-{
-	return record->kind == KYMO_KIND_SPECIAL && record->special == KYMO_TAG_EXTENDED &&
-	       record->extended == KYMO_EXTENDED_MARK;
-}
-
-/* What @record, at @bytes, is in a recording that lines are rebuilt from. */
-static void skip_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *record, const uint8_t *bytes,
-			 struct kymo_skipped *skipped)
-{
-	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
-
-	if (!kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt))
-		return;
-	skipped->name_id = record->b;
-	skipped->first_k = cursor->k + 1 + rebuilt->is_unknown;
-	skipped->is_unknown = rebuilt->is_unknown;
-	skipped->steps = rebuilt->steps;
-	skipped->step_count = rebuilt->step_count;
-	skipped->steps_code = rebuilt->steps_code;
-	skipped->steps_code_id = rebuilt->steps_code_id;
-	skipped->kind = rebuilt->kind;
-	skipped->code = rebuilt->code;
-	skipped->code_id = rebuilt->code_id;
-	skipped->offset = rebuilt->offset;
-	cursor->k += rebuilt->is_unknown + rebuilt->step_count;
-	*rebuilt = (struct kymo_rebuilt){0};
-}
-
-static void tell_stack(struct kymo_cursor *cursor, kymo_skipping skipping, void *context)
-{
-	if (cursor->has_stack && skipping)
-		skipping(context, &(struct kymo_skipped){.kind = KYMO_EVENT_STACK, .n = cursor->expected});
-	cursor->has_stack = false;
-}
-
-/* The same as below, of records that nobody wants to know anything of, as far as that is simple.  True: some are events. */
-static bool skip_blindly(struct kymo_cursor *cursor)
-{
-	struct kymo_counting counting = {.is_blind = true};
-
-	cursor->at += kymo_rebuild_count(cursor->rebuild, cursor->frame.payload + cursor->at,
-					 cursor->frame.header.raw_bytes - cursor->at, &counting);
-	cursor->expected += counting.events;
-	if (counting.events)
-		cursor->k = 0;
-	return counting.events;
-}
-
-void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context)
-{
-	uint64_t clock = cursor->clock, recorded_clock = clock;
-	bool has_skipped = false;
-	struct kymo_record record;
-
-	if (!cursor->in_chunk || cursor->has_pending || cursor->skip || cursor->branches != KYMO_BRANCHES_NONE ||
-	    cursor->has_taken_open_branches)
-		return;
-	for (;;) {
-		struct kymo_skipped skipped;
-		const uint8_t *bytes;
-		bool is_event;
-
-		tell_stack(cursor, skipping, context);
-		if (cursor->rebuild && !skipping && n == UINT64_MAX && skip_blindly(cursor)) {
-			recorded_clock = clock;
-			has_skipped = true;
-		}
-		skipped = (struct kymo_skipped){.n = cursor->expected};
-		bytes = cursor->frame.payload + cursor->at;
-		/* Words of branches, and other interpreters, are for who takes each event. */
-		if (cursor->decode(bytes, cursor->frame.header.raw_bytes - cursor->at, &record) != KYMO_DECODE_OK ||
-		    (record.kind == KYMO_KIND_SPECIAL && !is_mark(&record) && !kymo_is_stack(&record)))
-			break;
-		is_event = kymo_kind_is_event(record.kind) || is_mark(&record);
-		if (is_event && cursor->expected >= n)
-			break;
-		cursor->at += record.bytes;
-		if (record.kind == KYMO_TIME)
-			clock += record.a;
-		else if (!cursor->rebuild || record.kind == KYMO_SWITCH)
-			skip_record(cursor, &record, &skipped);
-		if (is_mark(&record))
-			skipped.kind = KYMO_EVENT_MARK;
-		else if (is_event)
-			skipped.kind = record.kind;
-		if (cursor->wants_stacks && kymo_is_stack(&record))
-			read_stack(cursor, bytes + KYMO_EXTENDED_BYTES, record.bytes - KYMO_EXTENDED_BYTES);
-		if (cursor->rebuild) {
-			skip_rebuilt(cursor, &record, bytes, &skipped);
-			if (is_mark(&record))
-				skipped.kind = KYMO_EVENT_MARK;
-		}
-		if (skipping && (is_event || skipped.step_count || skipped.is_unknown))
-			skipping(context, &skipped);
-		if (is_event) {
-			cursor->expected++;
-			cursor->k = 0;
-			recorded_clock = clock;
-			has_skipped = true;
-		}
-	}
-	if (recorded_clock != cursor->clock)
-		set_time(cursor, recorded_clock);
-	if (has_skipped)
-		cursor->recorded_low_ns = cursor->low_ns;
-	if (clock != cursor->clock)
-		set_time(cursor, clock);
 }
 
 int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
