@@ -73,6 +73,32 @@ static int stand_at_end(struct kymo_replay *replay, size_t stream, struct kymo_e
 	return result ? result : KYMO_STOP_END;
 }
 
+/* Events that are walked through before it is worth the while to look further ahead. */
+#define PATIENCE 1024U
+
+/*
+ * Pass over calls that last long, up to the event in this chunk with which the last of them is left; for a step out, up to
+ * the one that leaves the frame.
+ */
+static void pass_over_calls(struct kymo_replay *replay, const struct goal *goal, const struct kymo_chunk_summary *chunk)
+{
+	uint64_t depth = goal->go == KYMO_GO_OUT && goal->depth ? goal->depth - 1 : goal->depth;
+	struct kymo_walker ahead;
+	uint64_t n;
+
+	if ((goal->go != KYMO_GO_OVER && goal->go != KYMO_GO_OUT) ||
+	    kymo_stack_left(&replay->walker.stack) <= depth || kymo_breaks_may_hit(&replay->breaks, chunk) ||
+	    kymo_walker_copy(&ahead, &replay->walker))
+		return;
+	n = kymo_walker_find_depth(&ahead, depth);
+	if (n == UINT64_MAX) {
+		kymo_stand_with(replay, &ahead);
+		return;
+	}
+	kymo_walker_release(&ahead);
+	kymo_walker_skip(&replay->walker, n);
+}
+
 /* Within this thread.  What fails has moved nevertheless. */
 static int run_along(struct kymo_replay *replay, struct goal goal, struct kymo_error *error)
 {
@@ -82,14 +108,12 @@ static int run_along(struct kymo_replay *replay, struct goal goal, struct kymo_e
 
 	search.from = chunk;
 	search.from_at = kymo_position_of(&replay->walker.event);
-	for (;;) {
+	for (uint64_t walked = 1, patience = PATIENCE;; walked++) {
 		int result = kymo_walker_next(&replay->walker, error);
 		enum kymo_stop reached;
 
-		if (result < 0)
-			return result;
-		if (!result)
-			return KYMO_STOP_END;
+		if (result <= 0) /* what was passed over last has an end, too */
+			return result ? result : stand_at_end(replay, stream, error);
 		if (replay->walker.chunk != chunk->chunk) {
 			const struct kymo_chunk_summary *next = skip(replay, &goal, ++chunk);
 
@@ -115,6 +139,10 @@ static int run_along(struct kymo_replay *replay, struct goal goal, struct kymo_e
 			return KYMO_STOP_BREAK;
 		if (reached)
 			return reached;
+		if (walked >= patience && !replay->walker.cursor.has_pending) {
+			pass_over_calls(replay, &goal, chunk);
+			patience = walked + PATIENCE;
+		}
 	}
 }
 

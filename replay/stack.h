@@ -59,6 +59,14 @@ static inline uint64_t kymo_stack_depth(const struct kymo_stack *stack)
 	return stack->hidden + stack->count;
 }
 
+/* The same without the one that the last event has left. */
+static inline uint64_t kymo_stack_left(const struct kymo_stack *stack)
+{
+	uint64_t depth = kymo_stack_depth(stack);
+
+	return stack->is_leaving && depth ? depth - 1 : depth;
+}
+
 static inline struct kymo_stack_frame *kymo_stack_top(const struct kymo_stack *stack)
 {
 	return stack->count ? &stack->frames[stack->count - 1] : NULL;

@@ -75,7 +75,8 @@ struct kymo_skipped {
 	uint32_t step_count;
 	bool is_unknown; /* an UNKNOWN comes before the steps */
 };
-typedef void (*kymo_skipping)(void *context, const struct kymo_skipped *skipped);
+/* False: no more. */
+typedef bool (*kymo_skipping)(void *context, const struct kymo_skipped *skipped);
 
 /*
  * Go on in the chunk that is open to before event @n and what was rebuilt before it, or to the chunk's end, and tell

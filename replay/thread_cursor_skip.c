@@ -68,7 +68,7 @@ static void skip_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 static void tell_stack(struct kymo_cursor *cursor, kymo_skipping skipping, void *context)
 {
 	if (cursor->has_stack && skipping)
-		skipping(context, &(struct kymo_skipped){.kind = KYMO_EVENT_STACK, .n = cursor->expected});
+		(void)skipping(context, &(struct kymo_skipped){.kind = KYMO_EVENT_STACK, .n = cursor->expected});
 	cursor->has_stack = false;
 }
 
@@ -88,13 +88,13 @@ static bool skip_blindly(struct kymo_cursor *cursor)
 void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context)
 {
 	uint64_t clock = cursor->clock, recorded_clock = clock;
-	bool has_skipped = false;
+	bool has_skipped = false, is_over = false;
 	struct kymo_record record;
 
 	if (!cursor->in_chunk || cursor->has_pending || cursor->skip || cursor->branches != KYMO_BRANCHES_NONE ||
 	    cursor->has_taken_open_branches)
 		return;
-	for (;;) {
+	while (!is_over) {
 		struct kymo_skipped skipped;
 		const uint8_t *bytes;
 		bool is_event;
@@ -130,7 +130,7 @@ void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skip
 				skipped.kind = KYMO_EVENT_MARK;
 		}
 		if (skipping && (is_event || skipped.step_count || skipped.is_unknown))
-			skipping(context, &skipped);
+			is_over = !skipping(context, &skipped);
 		if (is_event) {
 			cursor->expected++;
 			cursor->k = 0;

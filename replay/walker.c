@@ -60,13 +60,40 @@ static void follow_exception(struct kymo_walker *walker, unsigned kind, uint64_t
 	walker->unwound = name;
 }
 
-static void skip_event(void *context, const struct kymo_skipped *skipped)
+static bool skip_event(void *context, const struct kymo_skipped *skipped)
 {
 	struct kymo_walker *walker = context;
 
 	kymo_stack_skip(&walker->stack, walker->cursor.stream, skipped, &walker->cursor.sync);
 	if (skipped->kind != KYMO_EVENT_STACK)
 		follow_exception(walker, skipped->kind, skipped->name_id);
+	return true;
+}
+
+struct depth_search {
+	struct kymo_walker *walker;
+	uint64_t depth;
+	uint64_t found;
+};
+
+static bool skip_deeper_event(void *context, const struct kymo_skipped *skipped)
+{
+	struct depth_search *search = context;
+	const struct kymo_stack *stack = &search->walker->stack;
+	uint64_t before = kymo_stack_left(stack);
+
+	skip_event(search->walker, skipped);
+	if (skipped->kind != KYMO_EVENT_STACK && (before <= search->depth || kymo_stack_left(stack) <= search->depth))
+		search->found = skipped->n;
+	return search->found == UINT64_MAX;
+}
+
+uint64_t kymo_walker_find_depth(struct kymo_walker *walker, uint64_t depth)
+{
+	struct depth_search search = {walker, depth, UINT64_MAX};
+
+	kymo_cursor_skip(&walker->cursor, UINT64_MAX, skip_deeper_event, &search);
+	return search.found;
 }
 
 void kymo_walker_skip(struct kymo_walker *walker, uint64_t n)

@@ -69,7 +69,7 @@ def main(rounds):
                 break
         with Manager():
             raise KeyError(k)
-        deep(200 if k % 4 == 0 else 3)
+        deep(600 if k % 4 == 0 else 3)
         asyncio.run(gather())
     return total
 
