@@ -12,14 +12,26 @@ enum name { HITS = 1, DEPTH, LINE, FILE_NAME, FUNCTION, CALLER, EXCEPTION, THREA
 
 #define BEFORE                                                                                                     \
 	"WITH hit(hits, depth, line, file, function, caller, exception, thread, thread_name, pid, time) AS "       \
-	"(VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)) SELECT ("
-#define BEHIND "\n) FROM hit"
+	"(VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)) SELECT "
 
 struct kymo_condition {
 	sqlite3 *database;
 	sqlite3_stmt *statement;
 	bool needs_hits;
+	unsigned slices; /* of work at this hit */
 };
+
+/* Of the database's machine: a condition that somebody has a use for takes some dozen instructions. */
+#define SLICE_INSTRUCTIONS 10000
+#define MAX_SLICES 100
+
+/* Joins of joins would never end: what takes that long is given up. */
+static int count_slice(void *context)
+{
+	struct kymo_condition *condition = context;
+
+	return ++condition->slices > MAX_SLICES;
+}
 
 /* An expression computes: it reads no table but its own, and changes nothing. */
 static int authorize(void *context, int action, const char *first, const char *second, const char *database,
@@ -33,32 +45,61 @@ static int authorize(void *context, int action, const char *first, const char *s
 	return action == SQLITE_SELECT ? SQLITE_OK : SQLITE_DENY;
 }
 
+/* SQLite quotes what is left of the query, and that has lines which nobody wrote. */
+static void refuse(struct kymo_error *error, const char *text, const char *why)
+{
+	kymo_fail(error, -EINVAL, "'%s': %.*s", text, (int)strcspn(why, "\n"), why);
+}
+
+/* The query between @open and @close parentheses; NULL: it is none. */
+static sqlite3_stmt *prepare(sqlite3 *database, const char *open, const char *text, const char *close,
+			     struct kymo_error *error)
+{
+	char *query = sqlite3_mprintf(BEFORE "%s%s\n%s FROM hit", open, text, close);
+	sqlite3_stmt *statement = NULL;
+	const char *rest = NULL;
+
+	if (!query)
+		kymo_fail(error, -ENOMEM, "out of memory");
+	else if (sqlite3_prepare_v3(database, query, -1, SQLITE_PREPARE_PERSISTENT, &statement, &rest))
+		refuse(error, text, sqlite3_errmsg(database));
+	else if (*rest || sqlite3_column_count(statement) != 1)
+		refuse(error, text, "not one expression");
+	else
+		goto out;
+	sqlite3_finalize(statement);
+	statement = NULL;
+out:
+	sqlite3_free(query);
+	return statement;
+}
+
 struct kymo_condition *kymo_condition_new(const char *text, struct kymo_error *error)
 {
 	struct kymo_condition *condition = calloc(1, sizeof *condition);
-	char *query = sqlite3_mprintf("%s%s%s", BEFORE, text, BEHIND);
-	const char *rest = NULL;
+	sqlite3_stmt *other;
 
-	if (!condition || !query || sqlite3_open(":memory:", &condition->database)) {
+	if (!condition || sqlite3_open(":memory:", &condition->database)) {
 		kymo_fail(error, -ENOMEM, "out of memory");
-	} else {
-		sqlite3_db_config(condition->database, SQLITE_DBCONFIG_DQS_DML, 1, NULL); /* "main" is a string */
-		sqlite3_limit(condition->database, SQLITE_LIMIT_LENGTH, 1000000);
-		sqlite3_set_authorizer(condition->database, authorize, NULL);
-		condition->needs_hits = strcasestr(text, "hits");
-		if (sqlite3_prepare_v3(condition->database, query, -1, SQLITE_PREPARE_PERSISTENT, &condition->statement,
-				       &rest))
-			kymo_fail(error, -EINVAL, "'%s': %s", text, sqlite3_errmsg(condition->database));
-		else if (*rest || sqlite3_column_count(condition->statement) != 1)
-			kymo_fail(error, -EINVAL, "'%s': not one expression", text);
-		else
-			goto out;
+		goto fail;
 	}
+	sqlite3_db_config(condition->database, SQLITE_DBCONFIG_DQS_DML, 1, NULL); /* "main" is a string */
+	sqlite3_limit(condition->database, SQLITE_LIMIT_LENGTH, 1000000);
+	sqlite3_limit(condition->database, SQLITE_LIMIT_VARIABLE_NUMBER, TIME); /* no parameters but ours */
+	sqlite3_set_authorizer(condition->database, authorize, NULL);
+	sqlite3_progress_handler(condition->database, SLICE_INSTRUCTIONS, count_slice, condition);
+	condition->needs_hits = strcasestr(text, "hits");
+	condition->statement = prepare(condition->database, "(", text, ")", error);
+	if (!condition->statement)
+		goto fail;
+	/* What closes a parenthesis that it has not opened fits one of the two at most. */
+	other = prepare(condition->database, "((", text, "))", error);
+	sqlite3_finalize(other);
+	if (other)
+		return condition;
+fail:
 	kymo_condition_free(condition);
-	condition = NULL;
-out:
-	sqlite3_free(query);
-	return condition;
+	return NULL;
 }
 
 void kymo_condition_free(struct kymo_condition *condition)
@@ -84,8 +125,9 @@ static void bind_text(sqlite3_stmt *statement, enum name name, const char *text)
 }
 
 /* True: it was computed, and is column 0 until the statement is reset. */
-static bool compute(sqlite3_stmt *statement, const struct kymo_walker *walker, uint64_t hits)
+static bool compute(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits)
 {
+	sqlite3_stmt *statement = condition->statement;
 	const struct kymo_stack *stack = &walker->stack;
 	const struct kymo_event *event = &walker->event;
 	const struct kymo_content *content = event->code ? event->code->content : NULL;
@@ -104,12 +146,13 @@ static bool compute(sqlite3_stmt *statement, const struct kymo_walker *walker, u
 	bind_text(statement, THREAD_NAME, thread ? thread->name : NULL);
 	sqlite3_bind_int64(statement, PID, event->stream->process->pid);
 	sqlite3_bind_double(statement, TIME, (double)event->t_ns / 1e9);
+	condition->slices = 0;
 	return sqlite3_step(statement) == SQLITE_ROW;
 }
 
 bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits)
 {
-	bool holds = compute(condition->statement, walker, hits) && sqlite3_column_int(condition->statement, 0);
+	bool holds = compute(condition, walker, hits) && sqlite3_column_int(condition->statement, 0);
 
 	sqlite3_reset(condition->statement);
 	return holds;
@@ -120,7 +163,7 @@ void kymo_condition_value(struct kymo_condition *condition, const struct kymo_wa
 {
 	const char *value = NULL;
 
-	if (compute(condition->statement, walker, hits))
+	if (compute(condition, walker, hits))
 		value = (const char *)sqlite3_column_text(condition->statement, 0);
 	snprintf(text, bytes, "%s", value ? value : "null");
 	sqlite3_reset(condition->statement);

@@ -26,7 +26,7 @@ struct kymo_condition;
 struct kymo_condition *kymo_condition_new(const char *text, struct kymo_error *error);
 void kymo_condition_free(struct kymo_condition *condition);
 
-/* True if it holds where @walker stands.  What cannot be computed does not hold. */
+/* True if it holds where @walker stands.  What cannot be computed, or not within some ten milliseconds, does not hold. */
 bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits);
 /* What it comes to there, as text; "null" also for what cannot be computed.  It is cut to @bytes. */
 void kymo_condition_value(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits,
