@@ -193,7 +193,8 @@ int kymo_hits_end_chunk(struct kymo_hits *hits)
 		numbers += 3 + 2 * (size_t)hits->contents[hits->touched[i]].line_count;
 	if (make_room(hits, numbers))
 		return -ENOMEM;
-	qsort(hits->touched, hits->touched_count, sizeof *hits->touched, compare_numbers);
+	if (hits->touched_count)
+		qsort(hits->touched, hits->touched_count, sizeof *hits->touched, compare_numbers);
 	put(hits, hits->touched_count);
 	for (uint32_t i = 0; i < hits->touched_count; i++) {
 		struct kymo_content_hits *of = &hits->contents[hits->touched[i]];
@@ -237,7 +238,7 @@ int kymo_hits_decode_all(struct kymo_hits *hits, const uint8_t *bytes, size_t co
 		int64_t line;
 		uint64_t times;
 
-		if (reader.number >= hits->content_count)
+		if (!reader.number || reader.number >= hits->content_count)
 			return -EBADMSG;
 		of = &hits->contents[reader.number];
 		of->all_calls = reader.calls;
