@@ -363,7 +363,8 @@ static bool are_hits_good(struct kymo_index *index)
 	return i == index->chunk_count;
 }
 
-static bool load(struct kymo_index *index, const char *path)
+/* The index in index->fd. */
+static bool load(struct kymo_index *index)
 {
 	struct index_header header;
 	struct stat status;
@@ -371,7 +372,6 @@ static bool load(struct kymo_index *index, const char *path)
 	uint64_t count;
 	bool is_good;
 
-	index->fd = *path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
 	if (index->fd < 0 || fstat(index->fd, &status) || !S_ISREG(status.st_mode) ||
 	    !read_at(index->fd, &header, sizeof header, 0) || !is_ours(index, &header, (uint64_t)status.st_size))
 		return false;
@@ -379,7 +379,8 @@ static bool load(struct kymo_index *index, const char *path)
 	count = index->file_bytes - header.totals_offset;
 	bytes = malloc(count + 1);
 	is_good = bytes && read_at(index->fd, bytes, count, header.totals_offset) &&
-		  header.tables_crc == kymo_crc32c(0, bytes, count) && load_tables(index, &header, bytes) && are_hits_good(index);
+		  header.tables_crc == kymo_crc32c(0, bytes, count) && load_tables(index, &header, bytes) &&
+		  are_hits_good(index);
 	free(bytes);
 	index->is_kept = is_good;
 	return is_good;
@@ -413,7 +414,8 @@ int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, co
 	}
 	for (int i = 0; i < 2 && !index->is_kept; i++) {
 		forget(index);
-		(void)load(index, paths[i]);
+		index->fd = *paths[i] ? open(paths[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+		(void)load(index);
 	}
 	if (!index->is_kept) {
 		forget(index);
@@ -424,6 +426,15 @@ int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, co
 	if (result)
 		forget(index);
 	return result;
+}
+
+bool kymo_index_load(struct kymo_index *index, struct kymo_timeline *timeline, int fd)
+{
+	*index = (struct kymo_index){.timeline = timeline, .fd = fd};
+	if (load(index) && !find_first_chunks(index))
+		return true;
+	forget(index);
+	return false;
 }
 
 void kymo_index_close(struct kymo_index *index)

@@ -71,6 +71,8 @@ struct kymo_index {
 KYMO_MUST_CHECK
 int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, const char *path,
 		    struct kymo_error *error);
+/* Take it from the file @fd, which it closes; false: that is no sound index of @timeline. */
+bool kymo_index_load(struct kymo_index *index, struct kymo_timeline *timeline, int fd);
 void kymo_index_close(struct kymo_index *index);
 
 /* Read what ran in @chunk; false, and nothing is known of it: damaged. */
