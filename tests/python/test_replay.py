@@ -5,6 +5,9 @@ import random
 import textwrap
 
 import pytest
+from generated_programs import FRAME, programs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from replay_model import Thread
 
 import kymo as library
@@ -124,25 +127,29 @@ def test_every_state_is_that_of_the_model(trace, thread):
             check(cursor, thread, at)
 
 
-def test_random_walks(trace, thread):
+def walk(path, thread, choose, walks):
     """Each move leads where the model's does."""
-    choose = random.Random(2)
-    with library.open(trace) as opened:
+    with library.open(path) as opened:
         cursor = opened.cursor()
-        for walk in range(40):
+        for number in range(walks):
             at = choose.randrange(len(thread.states))
             cursor.seek(*thread.position(at))
+            check(cursor, thread, at, number)
             for step in range(20):
                 move = choose.choice(MOVES)
                 wanted = getattr(thread, move)(at)
                 stop = getattr(cursor, move)()
                 if wanted is None:
-                    assert stop == "end", (walk, step, at, move)
+                    assert stop == "end", (number, step, at, move)
                     wanted = len(thread.states) - 1 if move in FORWARD else 0
                 else:
-                    assert stop == "moved", (walk, step, at, move)
-                check(cursor, thread, wanted, walk, step, at, move)
+                    assert stop == "moved", (number, step, at, move)
+                check(cursor, thread, wanted, number, step, at, move)
                 at = wanted
+
+
+def test_random_walks(trace, thread):
+    walk(trace, thread, random.Random(2), 40)
 
 
 @pytest.mark.parametrize("profile", ["flow", "full"])
@@ -184,6 +191,15 @@ def test_from_a_gap_a_step_leads_to_what_is_known_next(move, kymo, tmp_path):
         assert cursor.event.event == "GAP"
         assert getattr(cursor, move)() == "moved"
         assert (cursor.event.event, cursor.event.n) == ("LINE", line["n"])
+
+
+@settings(max_examples=8, deadline=None, derandomize=True,
+          suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(programs(), st.randoms(use_true_random=False), st.sampled_from(["flow", "full"]))
+def test_random_walks_in_generated_programs(record, events, tmp_path, text, choose, profile):
+    (tmp_path / "program.py").write_text(text + text.removeprefix(FRAME) * 7)
+    path = record([tmp_path / "program.py"], f"--events={profile}", "--include=program.py", "--ring-size=8K")
+    walk(path, Thread(events(path)), choose, 12)
 
 
 def test_forwards_then_backwards(trace):
