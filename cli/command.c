@@ -87,3 +87,10 @@ bool kymo_parse_kinds(char *const *argv, const char *text, uint64_t *kinds)
 		text += length + 1;
 	}
 }
+
+const char *kymo_shown_path(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	return !strncmp(path, directory, length) && path[length] == '/' ? path + length + 1 : path;
+}

@@ -18,19 +18,26 @@ enum kymo_exit {
 };
 
 /* Each returns an exit status; argv[0] is "kymo VERB". */
+int kymo_command_combine(int argc, char **argv);
+int kymo_command_coverage(int argc, char **argv);
 int kymo_command_dap(int argc, char **argv);
+int kymo_command_diff(int argc, char **argv);
 int kymo_command_events(int argc, char **argv);
+int kymo_command_export(int argc, char **argv);
 int kymo_command_index(int argc, char **argv);
 int kymo_command_info(int argc, char **argv);
 int kymo_command_ps(int argc, char **argv);
 int kymo_command_read(int argc, char **argv);
 int kymo_command_record(int argc, char **argv);
 int kymo_command_replay(int argc, char **argv);
+int kymo_command_report(int argc, char **argv);
 int kymo_command_salvage(int argc, char **argv);
 int kymo_command_snapshot(int argc, char **argv);
 int kymo_command_source(int argc, char **argv);
 int kymo_command_stats(int argc, char **argv);
+int kymo_command_suspects(int argc, char **argv);
 int kymo_command_tail(int argc, char **argv);
+int kymo_command_top(int argc, char **argv);
 int kymo_command_verify(int argc, char **argv);
 
 /* Print "VERB: …" to stderr and return KYMO_EXIT_USAGE. */
@@ -42,6 +49,9 @@ int kymo_report(const struct kymo_error *error);
 const char *kymo_single_operand(int argc, char **argv, const char *what);
 /* Parse a whole number; false: it is none, reported. */
 bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value);
+
+/* What is to be shown of @path in the working directory @directory: what is below it is relative. */
+const char *kymo_shown_path(const char *path, const char *directory);
 
 /* Events asked for by name: bits of enum kymo_event_kind. */
 bool kymo_parse_kinds(char *const *argv, const char *text, uint64_t *kinds);

@@ -2,15 +2,16 @@
 /* `kymo events`: the events of a trace, as text or as JSON lines. */
 #include <errno.h>
 #include <fnmatch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/event_json.h"
+#include "cli/slice_options.h"
 #include "replay/describe.h"
+#include "replay/event_values.h"
 #include "replay/merge.h"
-#include "replay/places.h"
 #include "replay/text.h"
 
 static const char help[] =
@@ -19,26 +20,23 @@ static const char help[] =
 	"Print the events of a trace: within a thread in recorded order, between threads in the\n"
 	"order in which they ran.\n"
 	"\n"
-	"  --jsonl            one JSON object a line\n"
-	"  --process PID      only of this process\n"
-	"  --thread T         only of this thread: its native id, its number or its name\n"
-	"  --from TIME        only from here on: seconds since the start, or 12ms, 30us, 5ns\n"
-	"  --to TIME          only up to here\n"
-	"  --kind K[,K…]      only these events, e.g. LINE,RAISE,GAP,MARK\n"
-	"  --file GLOB        only of code from files like this; without a / the last part counts\n"
-	"  --function GLOB    only of functions whose qualified name is like this\n"
-	"  --limit N          stop after N events\n"
-	"  --help             this text\n";
+	"  --jsonl              one JSON object a line\n"
+	KYMO_PART_HELP
+	"  --kind=K[,K…]        only these events, e.g. LINE,RAISE,GAP,MARK\n"
+	"  --file=GLOB          only of code from files like this; without a / the last part counts\n"
+	"  --function=GLOB      only of functions whose qualified name is like this\n"
+	"  --limit=N            stop after N events\n"
+	"  --no-values          leave out the values of variables\n"
+	"  --help               this text\n";
 
-struct slice {
-	bool as_json;
-	bool has_process;
-	uint64_t process;
-	const char *thread;
-	int64_t from_ns, to_ns;
+struct wanted {
+	bool as_json, has_no_values;
+	struct kymo_slice slice;
 	uint64_t kinds;
 	const char *file, *function;
 	uint64_t limit;
+	struct kymo_contexts contexts;
+	struct kymo_context_walk *walks; /* of each stream, if a test is wanted */
 	/* the last answer to what --file and --function ask */
 	const struct kymo_code *asked;
 	bool is_wanted;
@@ -46,23 +44,9 @@ struct slice {
 
 static bool wants_stream(const struct kymo_stream *stream, void *context)
 {
-	const struct slice *slice = context;
-	char number[24];
+	const struct wanted *wanted = context;
 
-	if (slice->has_process && stream->process->pid != slice->process)
-		return false;
-	if (stream->start_ns > slice->to_ns)
-		return false;
-	if (!slice->thread)
-		return true;
-	snprintf(number, sizeof number, "%" PRIu32, stream->number);
-	if (!strcmp(number, slice->thread))
-		return true;
-	if (!stream->thread)
-		return false;
-	snprintf(number, sizeof number, "%" PRIu64, stream->thread->native_id);
-	return !strcmp(number, slice->thread) ||
-	       (stream->thread->name && !strcmp(stream->thread->name, slice->thread));
+	return kymo_slice_wants_stream(&wanted->slice, stream);
 }
 
 static bool matches_file(const char *pattern, const char *file)
@@ -72,92 +56,30 @@ static bool matches_file(const char *pattern, const char *file)
 	return !fnmatch(pattern, slash ? slash + 1 : file, 0);
 }
 
-static bool wants_code(struct slice *slice, const struct kymo_code *code)
+static bool wants_code(struct wanted *wanted, const struct kymo_code *code)
 {
-	if (!slice->file && !slice->function)
+	if (!wanted->file && !wanted->function)
 		return true;
 	if (!code)
 		return false;
-	if (code != slice->asked) {
-		slice->asked = code;
-		slice->is_wanted =
-			(!slice->file || matches_file(slice->file, code->content->file)) &&
-			(!slice->function ||
-			 !fnmatch(slice->function, code->content->function, 0));
+	if (code != wanted->asked) {
+		wanted->asked = code;
+		wanted->is_wanted = (!wanted->file || matches_file(wanted->file, code->content->file)) &&
+				    (!wanted->function || !fnmatch(wanted->function, code->content->function, 0));
 	}
-	return slice->is_wanted;
+	return wanted->is_wanted;
 }
 
-static bool wants_event(struct slice *slice, const struct kymo_event *event)
+static bool is_in_test(struct wanted *wanted, const struct kymo_event *event)
 {
-	return event->t_ns >= slice->from_ns && event->t_ns <= slice->to_ns &&
-	       slice->kinds >> event->kind & 1 && wants_code(slice, event->code);
+	return !wanted->walks || kymo_context_walk_to(&wanted->walks[event->stream - wanted->contexts.timeline->streams],
+						      &wanted->contexts, event, wanted->slice.test);
 }
 
-static void put_field(FILE *out, const char *name, const char *value)
+static bool wants_event(struct wanted *wanted, const struct kymo_event *event)
 {
-	fputs_unlocked(name, out);
-	if (value)
-		kymo_json_put(out, value);
-	else
-		fputs_unlocked("null", out);
-}
-
-static void put_number(FILE *out, const char *name, uint64_t value)
-{
-	fputs_unlocked(name, out);
-	kymo_text_put_u64(out, value);
-}
-
-static void put_json_place(FILE *out, const struct kymo_event *event)
-{
-	const struct kymo_content *content = event->code ? event->code->content : NULL;
-	int64_t line = kymo_event_line(event);
-
-	put_field(out, ",\"file\":", content ? content->file : NULL);
-	put_field(out, ",\"function\":", content ? content->function : NULL);
-	if (event->kind >= KYMO_KINDS)
-		return;
-	fputs_unlocked(",\"line\":", out);
-	if (line >= 0)
-		kymo_text_put_i64(out, line);
-	else
-		fputs_unlocked("null", out);
-	if (kymo_event_has_offset(event))
-		put_number(out, ",\"offset\":", event->offset * KYMO_CODE_UNIT);
-	if (kymo_event_has_dest(event))
-		put_number(out, ",\"dest\":", event->dest * KYMO_CODE_UNIT);
-}
-
-static void put_json(FILE *out, const struct kymo_event *event)
-{
-	const struct kymo_traced_thread *thread = event->stream->thread;
-	const char *role = kymo_event_name_role(event);
-	char why[KYMO_LOSS_TEXT_BYTES];
-
-	put_number(out, "{\"pid\":", event->stream->process->pid);
-	put_number(out, ",\"tid\":", thread ? thread->native_id : 0);
-	put_number(out, ",\"n\":", event->n);
-	if (event->k)
-		put_number(out, ",\"k\":", event->k);
-	fputs_unlocked(",\"t_ns\":", out);
-	kymo_text_put_i64(out, event->t_ns);
-	put_number(out, ",\"t_err_ns\":", event->t_err_ns);
-	put_field(out, ",\"event\":", kymo_event_kind_name(event->kind));
-	if (event->kind == KYMO_EVENT_GAP) {
-		put_number(out, ",\"lost\":", event->lost);
-		put_field(out, ",\"why\":", kymo_loss_text(event->lost_reasons, why));
-	} else {
-		put_json_place(out, event);
-	}
-	if (role) {
-		put_field(out, *role == 'c' ? ",\"callable\":" : ",\"exception\":", event->name);
-	} else if (event->kind == KYMO_EVENT_MARK) {
-		put_field(out, ",\"mark\":", event->text);
-	} else if (event->kind == KYMO_EVENT_BRANCH_BIT) {
-		fputs_unlocked(event->is_taken ? ",\"taken\":true" : ",\"taken\":false", out);
-	}
-	fputs_unlocked("}\n", out);
+	return is_in_test(wanted, event) && event->t_ns >= wanted->slice.from_ns &&
+	       event->t_ns <= wanted->slice.to_ns && wanted->kinds >> event->kind & 1 && wants_code(wanted, event->code);
 }
 
 static void put_text(FILE *out, const struct kymo_event *event)
@@ -170,52 +92,63 @@ static void put_text(FILE *out, const struct kymo_event *event)
 		event->stream->process->pid, thread ? thread->native_id : 0, event->n,
 		kymo_event_kind_name(event->kind));
 	kymo_event_put_place(out, event);
+	kymo_event_put_values(out, event, 0);
 	putc_unlocked('\n', out);
 }
 
-static int print(struct kymo_timeline *timeline, struct slice *slice, struct kymo_error *error)
+static int print(struct kymo_timeline *timeline, struct wanted *wanted, struct kymo_error *error)
 {
+	/* In which test a thread is depends on what it did before. */
+	int64_t from_ns = wanted->walks ? INT64_MIN : wanted->slice.from_ns;
 	struct kymo_merge *merge;
 	struct kymo_event event;
 	uint64_t printed = 0;
-	int result = kymo_merge_open(&merge, timeline, slice->from_ns, wants_stream, slice, error);
+	int result = kymo_merge_open(&merge, timeline, from_ns, wants_stream, wanted, error);
 
 	if (result)
 		return result;
-	while (printed < slice->limit && !ferror(stdout) &&
-	       (result = kymo_merge_next(merge, &event, error)) > 0) {
+	while (printed < wanted->limit && !ferror(stdout) && (result = kymo_merge_next(merge, &event, error)) > 0) {
 		/* What comes after this one happened after its lower bound. */
-		if (event.t_ns - (int64_t)event.t_err_ns > slice->to_ns)
+		if (event.t_ns - (int64_t)event.t_err_ns > wanted->slice.to_ns)
 			break;
-		if (!wants_event(slice, &event))
+		if (!wants_event(wanted, &event))
 			continue;
-		if (slice->as_json)
-			put_json(stdout, &event);
-		else
+		if (wanted->has_no_values)
+			event.values.bytes = 0;
+		if (wanted->as_json) {
+			kymo_event_put_json(stdout, &event);
+			putc_unlocked('\n', stdout);
+		} else {
 			put_text(stdout, &event);
+		}
 		printed++;
 	}
 	kymo_merge_close(merge);
 	return result < 0 ? result : 0;
 }
 
-static bool parse_time(char **argv, const char *option, const char *text, int64_t *ns)
+static int find_test(struct kymo_timeline *timeline, struct wanted *wanted, struct kymo_error *error)
 {
-	if (kymo_parse_time(text, ns))
-		return true;
-	kymo_usage_error(argv, "%s: '%s' is no time; write 1.5, 12ms, 30us or 5ns", option, text);
-	return false;
+	int result = kymo_slice_find_contexts(&wanted->slice, timeline, &wanted->contexts, error);
+
+	if (result || !wanted->slice.test)
+		return result;
+	wanted->walks = calloc(timeline->stream_count + 1, sizeof *wanted->walks);
+	return wanted->walks ? 0 : kymo_fail(error, -ENOMEM, "out of memory");
 }
 
 /* Returns an exit status, or -1 to go on. */
-static int parse(int argc, char **argv, struct slice *slice)
+static int parse(int argc, char **argv, struct wanted *wanted)
 {
 	static const struct option options[] = {
-		{"jsonl", no_argument, NULL, 'j'},	  {"process", required_argument, NULL, 'p'},
-		{"thread", required_argument, NULL, 't'}, {"from", required_argument, NULL, 'a'},
-		{"to", required_argument, NULL, 'b'},	  {"kind", required_argument, NULL, 'k'},
-		{"file", required_argument, NULL, 'f'},	  {"function", required_argument, NULL, 'F'},
-		{"limit", required_argument, NULL, 'n'},  {"help", no_argument, NULL, 'h'},
+		{"jsonl", no_argument, NULL, 'j'},
+		KYMO_PART_OPTIONS,
+		{"kind", required_argument, NULL, 'k'},
+		{"file", required_argument, NULL, 'f'},
+		{"function", required_argument, NULL, 'F'},
+		{"limit", required_argument, NULL, 'n'},
+		{"no-values", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	bool is_good = true;
@@ -224,38 +157,28 @@ static int parse(int argc, char **argv, struct slice *slice)
 	while (is_good && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (option) {
 		case 'j':
-			slice->as_json = true;
-			break;
-		case 'p':
-			slice->has_process = true;
-			is_good = kymo_parse_number(argv, "--process", optarg, &slice->process);
-			break;
-		case 't':
-			slice->thread = optarg;
-			break;
-		case 'a':
-			is_good = parse_time(argv, "--from", optarg, &slice->from_ns);
-			break;
-		case 'b':
-			is_good = parse_time(argv, "--to", optarg, &slice->to_ns);
+			wanted->as_json = true;
 			break;
 		case 'k':
-			is_good = kymo_parse_kinds(argv, optarg, &slice->kinds);
+			is_good = kymo_parse_kinds(argv, optarg, &wanted->kinds);
 			break;
 		case 'f':
-			slice->file = optarg;
+			wanted->file = optarg;
 			break;
 		case 'F':
-			slice->function = optarg;
+			wanted->function = optarg;
 			break;
 		case 'n':
-			is_good = kymo_parse_number(argv, "--limit", optarg, &slice->limit);
+			is_good = kymo_parse_number(argv, "--limit", optarg, &wanted->limit);
+			break;
+		case 'V':
+			wanted->has_no_values = true;
 			break;
 		case 'h':
 			fputs(help, stdout);
 			return KYMO_EXIT_OK;
 		default:
-			is_good = false;
+			is_good = kymo_slice_option(argv, option, &wanted->slice);
 		}
 	}
 	return is_good ? -1 : KYMO_EXIT_USAGE;
@@ -263,25 +186,27 @@ static int parse(int argc, char **argv, struct slice *slice)
 
 int kymo_command_events(int argc, char **argv)
 {
-	struct slice slice = {.from_ns = INT64_MIN, .to_ns = INT64_MAX, .limit = UINT64_MAX};
+	struct wanted wanted = {.slice = KYMO_SLICE_ALL, .limit = UINT64_MAX};
 	struct kymo_timeline timeline;
 	struct kymo_error error;
 	const char *path;
-	int status = parse(argc, argv, &slice);
+	int status = parse(argc, argv, &wanted);
 
 	if (status >= 0)
 		return status;
-	if (!slice.kinds)
-		slice.kinds = UINT64_MAX;
+	if (!wanted.kinds)
+		wanted.kinds = UINT64_MAX;
 	path = kymo_single_operand(argc, argv, "trace");
 	if (!path)
 		return KYMO_EXIT_USAGE;
 	if (kymo_timeline_open(&timeline, path, 0, &error))
 		return kymo_report(&error);
 	/* What is not asked for need not be rebuilt. */
-	if (slice.kinds != UINT64_MAX)
-		timeline.rebuilt_kinds = slice.kinds;
-	status = print(&timeline, &slice, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
+	if (wanted.kinds != UINT64_MAX)
+		timeline.rebuilt_kinds = wanted.kinds;
+	status = find_test(&timeline, &wanted, &error) || print(&timeline, &wanted, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
+	free(wanted.walks);
+	kymo_contexts_release(&wanted.contexts);
 	kymo_report_damage(&timeline.trace);
 	kymo_timeline_close(&timeline);
 	return status;

@@ -4,9 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/progress.h"
-#include "replay/describe.h"
-#include "replay/index.h"
+#include "cli/open.h"
 #include "replay/text.h"
 
 static const char help[] =
@@ -18,27 +16,26 @@ static const char help[] =
 	"\n"
 	"  --help   this text\n";
 
-static void print(const struct kymo_index *index)
+static void print(const struct kymo_index *index, const char *path)
 {
 	char chunks[KYMO_TEXT_BYTES], lines[KYMO_TEXT_BYTES], size[KYMO_TEXT_BYTES];
 	uint64_t line_events = 0;
 
 	for (size_t i = 0; i < index->chunk_count; i++)
 		line_events += index->chunks[i].lines;
-	printf("%s chunks, %s lines run: %s of index, %s\n", kymo_text_count(index->chunk_count, chunks),
-	       kymo_text_count(line_events, lines), kymo_text_size(index->file_bytes, size),
-	       !index->is_kept ? "which could not be kept" : index->was_made ? "made" : "there already");
+	printf("%s, %s run: %s of index, %s\n", kymo_text_counted(index->chunk_count, "chunk", chunks),
+	       kymo_text_counted(line_events, "line", lines), kymo_text_size(index->file_bytes, size),
+	       index->is_kept		   ? index->was_made ? "made" : "there already"
+	       : kymo_is_incomplete(path) ? "which is not kept before the recording is over"
+					   : "which could not be kept");
 }
 
 int kymo_command_index(int argc, char **argv)
 {
 	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	struct kymo_timeline timeline;
-	struct kymo_progress progress;
-	struct kymo_index index;
-	struct kymo_error error;
+	struct kymo_indexed indexed;
 	const char *path;
-	int option, result;
+	int option, status;
 
 	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (option != 'h')
@@ -49,16 +46,10 @@ int kymo_command_index(int argc, char **argv)
 	path = kymo_single_operand(argc, argv, "trace");
 	if (!path)
 		return KYMO_EXIT_USAGE;
-	if (kymo_timeline_open(&timeline, path, 0, &error))
-		return kymo_report(&error);
-	kymo_progress_begin(&progress, argv[0], &timeline.trace.watch);
-	result = kymo_index_open(&index, &timeline, path, &error);
-	kymo_progress_end(&progress);
-	kymo_report_damage(&timeline.trace);
-	if (!result) {
-		print(&index);
-		kymo_index_close(&index);
-	}
-	kymo_timeline_close(&timeline);
-	return result ? kymo_report(&error) : KYMO_EXIT_OK;
+	status = kymo_open_trace(&indexed, argv[0], path, true);
+	if (status)
+		return status;
+	print(&indexed.index, path);
+	kymo_indexed_close(&indexed);
+	return KYMO_EXIT_OK;
 }

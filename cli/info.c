@@ -23,6 +23,14 @@ static const char help[] =
 	"  --json   as one JSON object\n"
 	"  --help   this text\n";
 
+static const char *scope_name(const Kymo__Values *values)
+{
+	static const char *const names[] = {"none", "args", "locals", "globals"};
+	unsigned scope = (unsigned)values->scope;
+
+	return names[scope < 4 ? scope : 0];
+}
+
 static const char *policy_name(uint32_t policy)
 {
 	static const char *const names[] = {"?", "block", "drop", "overwrite"};
@@ -56,6 +64,19 @@ static double mean_error(const struct kymo_summary *summary)
 	return summary->events ? summary->sum_t_err_ns / (double)summary->events : 0;
 }
 
+static void print_values(const Kymo__Values *values)
+{
+	printf("\nvalues     %s: this trace holds what variables held", scope_name(values));
+	for (size_t i = 0; i < values->n_only; i++) {
+		fputs(i ? ", " : " in ", stdout);
+		kymo_text_put(stdout, values->only[i]);
+	}
+	for (size_t i = 0; i < values->n_redact; i++) {
+		fputs(i ? ", " : "; redacted too: ", stdout);
+		kymo_text_put(stdout, values->redact[i]);
+	}
+}
+
 static void print_session(const struct kymo_overview *overview)
 {
 	const Kymo__Session *session = overview->timeline.definitions.session;
@@ -83,6 +104,8 @@ static void print_session(const struct kymo_overview *overview)
 		kymo_text_put(stdout, session->config->profile);
 		printf(", policy %s, clock %s", policy_name(session->config->policy),
 		       clock_name(session->config->clock_mode));
+		if (session->config->values)
+			print_values(session->config->values);
 	}
 	putchar('\n');
 }
@@ -127,18 +150,18 @@ static void print_process(const struct kymo_overview *overview,
 		}
 		fputs("  ", stdout);
 		kymo_stream_put_name(stdout, stream);
-		printf(": %s events", kymo_text_count(overview->streams[i].events, count));
+		printf(": %s", kymo_text_counted(overview->streams[i].events, "event", count));
 		print_lost(&overview->streams[i]);
 	}
 	if (others) {
-		printf("  %s more threads: ", kymo_text_count(others, count));
-		printf("%s events, ", kymo_text_count(events, count));
+		printf("  %s: ", kymo_text_counted(others, "more thread", count));
+		printf("%s, ", kymo_text_counted(events, "event", count));
 		printf("%s lost; --json names them\n", kymo_text_count(lost, count));
 	}
 	if (process->end && process->end->threads_unrecorded) {
-		printf("  %s threads not recorded, ",
-		       kymo_text_count(process->end->threads_unrecorded, count));
-		printf("%s events\n", kymo_text_count(process->end->events_unrecorded, count));
+		printf("  %s not recorded, ",
+		       kymo_text_counted(process->end->threads_unrecorded, "thread", count));
+		printf("%s\n", kymo_text_counted(process->end->events_unrecorded, "event", count));
 	}
 }
 
@@ -148,7 +171,7 @@ static void print_totals(const struct kymo_overview *overview)
 	const struct kymo_trace *trace = &overview->timeline.trace;
 	char count[KYMO_TEXT_BYTES], size[KYMO_TEXT_BYTES], mean[KYMO_TEXT_BYTES];
 
-	printf("total      %s events", kymo_text_count(total->events, count));
+	printf("total      %s", kymo_text_counted(total->events, "event", count));
 	if (total->rebuilt)
 		printf(" recorded, %s rebuilt", kymo_text_count(total->rebuilt, count));
 	print_lost(total);
@@ -298,6 +321,16 @@ static json_t *json_process(const struct kymo_overview *overview,
 	return object;
 }
 
+static json_t *json_values(const Kymo__Values *values)
+{
+	if (!values)
+		return json_null();
+	return json_pack("{ss, so, so, si, si, si, si}", "scope", scope_name(values), "for",
+			 json_strings(values->only, values->n_only), "redact", json_strings(values->redact, values->n_redact),
+			 "depth", (int)values->max_depth, "items", (int)values->max_items, "text", (int)values->max_text_bytes,
+			 "bytes", (int)values->max_bytes);
+}
+
 static json_t *json_session(const Kymo__Session *session)
 {
 	const Kymo__Config *config = session->config;
@@ -309,10 +342,10 @@ static json_t *json_session(const Kymo__Session *session)
 
 	if (config)
 		json_object_update_new(
-			object, json_pack("{so, ss, ss, sb, sb}", "events", string(config->profile),
+			object, json_pack("{so, ss, ss, sb, sb, so}", "events", string(config->profile),
 					  "policy", policy_name(config->policy), "clock",
 					  clock_name(config->clock_mode), "branch_bits",
-					  config->branch_bits, "once", config->once));
+					  config->branch_bits, "once", config->once, "values", json_values(config->values)));
 	return object;
 }
 

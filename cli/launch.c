@@ -54,6 +54,20 @@ int kymo_launch(const char *path, char *const argv[], pid_t *pid, struct kymo_er
 	return 0;
 }
 
+int kymo_launch_fork(pid_t *pid, struct kymo_error *error)
+{
+	sigset_t blocked, before;
+
+	fill_waited(&blocked);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	fflush(NULL);
+	*pid = fork();
+	if (*pid <= 0)
+		sigprocmask(SIG_SETMASK, &before, NULL);
+	return *pid < 0 ? kymo_fail(error, -errno, "cannot fork: %s", strerror(errno)) : !*pid;
+}
+
 int kymo_launch_wait(pid_t pid)
 {
 	uint64_t deadline_ns = 0;

@@ -15,6 +15,10 @@
 KYMO_MUST_CHECK
 int kymo_launch(const char *path, char *const argv[], pid_t *pid, struct kymo_error *error);
 
+/* The same for a part of this program: 1 in the new process, 0 with its process id in @pid here. */
+KYMO_MUST_CHECK
+int kymo_launch_fork(pid_t *pid, struct kymo_error *error);
+
 /*
  * Wait until @pid ends; pass on the signals that reach us and not it.  Returns its status as
  * from waitpid(), or -1 when it lives on though we were told twice to end.

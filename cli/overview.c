@@ -16,6 +16,10 @@ static void add(struct kymo_summary *total, const struct kymo_summary *part)
 	total->rebuilt += part->rebuilt;
 	total->lost += part->lost;
 	total->undefined += part->undefined;
+	total->values_events += part->values_events;
+	total->values += part->values;
+	total->values_bytes += part->values_bytes;
+	total->values_damaged += part->values_damaged;
 	total->sum_t_err_ns += part->sum_t_err_ns;
 	for (size_t i = 0; i < KYMO_EVENT_KINDS; i++)
 		total->by_kind[i] += part->by_kind[i];

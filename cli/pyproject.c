@@ -9,7 +9,7 @@
 
 #include "cli/python_choice.h"
 
-/* Prints the table, or as a string what is wrong with the file. */
+/* Prints the table, without that of the pytest plugin, or as a string what is wrong with the file. */
 static const char reading_code[] =
 	"import json, sys, tomllib\n"
 	"def text(value):\n"
@@ -17,6 +17,7 @@ static const char reading_code[] =
 	"try:\n"
 	"    with open(sys.argv[1], 'rb') as file:\n"
 	"        table = tomllib.load(file).get('tool', {}).get('kymo', {})\n"
+	"    table.pop('pytest', None)\n"
 	"    lists = {key: value if isinstance(value, list) else [value] for key, value in table.items()}\n"
 	"    print(json.dumps({key: list(map(text, value)) for key, value in lists.items()}))\n"
 	"except Exception as error:\n"

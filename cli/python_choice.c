@@ -172,6 +172,13 @@ static int find_version(const char *path, char suffix[64])
 	return minor;
 }
 
+int kymo_python_minor(const char *path)
+{
+	char suffix[64];
+
+	return find_version(path, suffix);
+}
+
 /* 0 if the Python at @path can be recorded, or why it cannot in @error. */
 static int check_version(const struct kymo_package *package, const char *path,
 			 struct kymo_error *error)

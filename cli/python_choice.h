@@ -25,6 +25,10 @@ KYMO_MUST_CHECK
 int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 		       struct kymo_error *error);
 
+/* The minor version of the Python 3 at @path; -1: it does not run as one. */
+KYMO_MUST_CHECK
+int kymo_python_minor(const char *path);
+
 /*
  * Run @code with @argument (NULL: none) in the interpreter @python, alone with its standard
  * library, and put what it prints into @answer.  0 or a negative errno.

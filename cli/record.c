@@ -15,6 +15,7 @@
 #include "cli/launch.h"
 #include "cli/python_choice.h"
 #include "cli/record_options.h"
+#include "cli/until_failure.h"
 #include "format/atomics.h"
 #include "reader/reader.h"
 #include "recorder/session_create.h"
@@ -32,17 +33,26 @@ static const char help[] =
 	"\n"
 	"  --events=LIST         flow, calls, full, coverage, or names of events (default: flow)\n"
 	"  --c-calls             also CALL, C_RETURN and C_RAISE\n"
+	"  --values=SCOPE        also what variables hold: args (and what is returned, yielded\n"
+	"                        and raised), locals, globals; none (default)\n"
+	"  --values-for=GLOB     values of files or functions like this only; may be repeated\n"
+	"  --redact=PATTERN      no values of variables and attributes like this, beside those\n"
+	"                        called password, token and the like; may be repeated\n"
+	"  --values-limits=LIST  how much of a value: depth=3,items=20,text=200,bytes=4096\n"
 	"  --policy=POLICY       when the reader cannot keep up: block (default), drop;\n"
 	"                        overwrite: keep only the newest events of each thread\n"
 	"  --clock=MODE          sampled (default), exact: at each call and return, none\n"
 	"  --ring-size=SIZE      memory of one thread, e.g. 4M\n"
 	"  --max-size=SIZE       stop writing when the trace is this large\n"
+	"  --segment-memory=SIZE what undecided segments may take in memory (default: 64M)\n"
 	"  --source=PATH         only code of this file, folder or module; may be repeated\n"
 	"  --include=GLOB        only files like this; may be repeated\n"
 	"  --omit=GLOB           no files like this; may be repeated\n"
 	"  --no-stdlib           no code of the standard library\n"
 	"  --no-sources          leave the text of source files out of the trace\n"
 	"  --no-subprocesses     only the command itself, no process that it starts\n"
+	"  --until-failure=N     run the command until it fails, at most N times; keep the failing\n"
+	"                        trace, FILE, and the last passing one, FILE-passed\n"
 	"  --session-dir=DIR     where the shared memory lies while the command runs\n"
 	"  -o, --output=FILE     the trace (default: kymo-NAME-DATE-TIME.kymo)\n"
 	"  -f, --force           replace an existing FILE\n"
@@ -236,13 +246,10 @@ static bool has_chunks(const char *path)
 /* The one line at the end; @dir is the session's folder. */
 static void print_result(const struct recording *recording, const char *dir)
 {
-	const char *name = recording->output;
-	size_t length = strlen(recording->directory);
+	const char *name = kymo_shown_path(recording->output, recording->directory);
 	char size[KYMO_TEXT_BYTES];
 	struct stat status;
 
-	if (!strncmp(name, recording->directory, length) && name[length] == '/')
-		name += length + 1;
 	if (recording->has_lost_reader) {
 		fprintf(stderr, "kymo: the reader was killed; kymo salvage %s makes a trace of what "
 				"it left\n", dir);
@@ -296,12 +303,41 @@ static int run(struct recording *recording, const char *dir, int *status, struct
 	return 0;
 }
 
+/* Once, into recording->output.  Returns an exit status, or ends as the command did. */
+static int record(struct recording *recording)
+{
+	Kymo__Session session = KYMO__SESSION__INIT;
+	char dir[KYMO_DIR_BYTES];
+	struct kymo_error error;
+	int status, result;
+
+	recording->options.config.output = recording->output;
+	session.argv = recording->command.words;
+	session.n_argv = recording->command.count;
+	session.working_directory = recording->directory;
+	result = kymo_session_create(&recording->options.config, &session, dir, &error);
+	if (!result)
+		result = run(recording, dir, &status, &error);
+	if (result) {
+		kymo_report(&error);
+		return recording->failure;
+	}
+	print_result(recording, dir);
+	return kymo_launch_end(status);
+}
+
+static int record_attempt(void *context)
+{
+	struct recording *recording = context;
+
+	recording->options.config.quiet = recording->options.config.force = true;
+	return record(recording);
+}
+
 int kymo_command_record(int argc, char **argv)
 {
 	struct recording recording = {.failure = KYMO_EXIT_FAILURE};
 	struct kymo_record_options *options = &recording.options;
-	Kymo__Session session = KYMO__SESSION__INIT;
-	char dir[KYMO_DIR_BYTES];
 	struct kymo_error error;
 	int status, result;
 
@@ -316,21 +352,22 @@ int kymo_command_record(int argc, char **argv)
 	result = build_command(&recording, argv + optind, &error);
 	if (!result)
 		result = choose_output(&recording, &error);
-	options->config.output = recording.output;
-	session.argv = recording.command.words;
-	session.n_argv = recording.command.count;
-	session.working_directory = recording.directory;
-	if (!result)
-		result = kymo_session_create(&options->config, &session, dir, &error);
-	if (!result)
-		result = run(&recording, dir, &status, &error);
 	if (result) {
 		kymo_report(&error);
 		status = recording.failure;
-		goto out;
+	} else if (options->attempts) {
+		status = kymo_record_until_failure(
+			&(struct kymo_attempts){
+				.output = recording.output,
+				.directory = recording.directory,
+				.limit = options->attempts,
+				.may_replace = options->config.force,
+				.record = record_attempt,
+			},
+			&recording);
+	} else {
+		status = record(&recording);
 	}
-	print_result(&recording, dir);
-	status = kymo_launch_end(status);
 out:
 	kymo_words_free(&recording.command);
 	kymo_record_options_free(options);

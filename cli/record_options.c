@@ -23,10 +23,15 @@ static const struct setting {
 } settings[KYMO_RECORD_OPTIONS] = {
 	[KYMO_RECORD_EVENTS] = {"events", 0, WORD},
 	[KYMO_RECORD_C_CALLS] = {"c-calls", 0, FLAG},
+	[KYMO_RECORD_VALUES_FOR] = {"values-for", 0, LIST},
+	[KYMO_RECORD_REDACT] = {"redact", 0, LIST},
+	[KYMO_RECORD_VALUES_LIMITS] = {"values-limits", 0, WORD},
+	[KYMO_RECORD_VALUES] = {"values", 0, WORD},
 	[KYMO_RECORD_POLICY] = {"policy", 0, WORD},
 	[KYMO_RECORD_CLOCK] = {"clock", 0, WORD},
 	[KYMO_RECORD_RING_SIZE] = {"ring-size", 0, WORD},
 	[KYMO_RECORD_MAX_SIZE] = {"max-size", 0, WORD},
+	[KYMO_RECORD_SEGMENT_MEMORY] = {"segment-memory", 0, WORD},
 	[KYMO_RECORD_SOURCE] = {"source", 0, LIST},
 	[KYMO_RECORD_INCLUDE] = {"include", 0, LIST},
 	[KYMO_RECORD_OMIT] = {"omit", 0, LIST},
@@ -119,6 +124,18 @@ static int apply(struct reading *reading, enum kymo_record_option option, struct
 	case KYMO_RECORD_C_CALLS:
 		kymo_config_add_c_calls(config);
 		break;
+	case KYMO_RECORD_VALUES_FOR:
+		options->values.only = given->words;
+		options->values.n_only = given->count;
+		break;
+	case KYMO_RECORD_REDACT:
+		options->values.redact = given->words;
+		options->values.n_redact = given->count;
+		break;
+	case KYMO_RECORD_VALUES_LIMITS:
+		return kymo_parse_value_limits(*value, &options->values, error);
+	case KYMO_RECORD_VALUES:
+		return kymo_config_set_values(config, &options->values, *value, error);
 	case KYMO_RECORD_POLICY:
 		return kymo_parse_policy(*value, &config->policy, error);
 	case KYMO_RECORD_CLOCK:
@@ -127,6 +144,8 @@ static int apply(struct reading *reading, enum kymo_record_option option, struct
 		return kymo_parse_size(*value, &config->ring_bytes, error);
 	case KYMO_RECORD_MAX_SIZE:
 		return kymo_parse_size(*value, &config->max_bytes, error);
+	case KYMO_RECORD_SEGMENT_MEMORY:
+		return kymo_parse_size(*value, &config->segment_memory, error);
 	case KYMO_RECORD_SOURCE:
 		result = set_source(config, given, directory);
 		break;
@@ -177,11 +196,14 @@ static enum kymo_record_option option_of(int code)
 static int read_command_line(struct kymo_record_options *options, int argc, char **argv,
 			     const char *help)
 {
-	struct option known[KYMO_RECORD_OPTIONS + 2] = {{"help", no_argument, NULL, 'h'}};
+	struct option known[KYMO_RECORD_OPTIONS + 3] = {
+		{"help", no_argument, NULL, 'h'},
+		{"until-failure", required_argument, NULL, 'u'},
+	};
 	int code;
 
 	for (int i = 0; i < KYMO_RECORD_OPTIONS; i++)
-		known[i + 1] = (struct option){
+		known[i + 2] = (struct option){
 			.name = settings[i].name,
 			.has_arg = settings[i].kind == FLAG ? no_argument : required_argument,
 			.val = settings[i].letter ? settings[i].letter : FIRST_CODE + i,
@@ -193,7 +215,12 @@ static int read_command_line(struct kymo_record_options *options, int argc, char
 		}
 		if (code == '?')
 			return KYMO_EXIT_USAGE;
-		if (code == 'm' || code == 'c') {
+		if (code == 'u') {
+			if (!kymo_parse_number(argv, "--until-failure", optarg, &options->attempts))
+				return KYMO_EXIT_USAGE;
+			if (!options->attempts)
+				return kymo_usage_error(argv, "--until-failure: one attempt at least is needed");
+		} else if (code == 'm' || code == 'c') {
 			options->flag = code == 'm' ? "-m" : "-c";
 			options->flag_value = optarg;
 		} else if (kymo_words_add(&options->given[option_of(code)], optarg ? optarg : "")) {
@@ -328,7 +355,7 @@ int kymo_record_options_parse(struct kymo_record_options *options, int argc, cha
 	struct kymo_error error;
 	int status;
 
-	*options = (struct kymo_record_options){.config = KYMO__CONFIG__INIT};
+	*options = (struct kymo_record_options){.config = KYMO__CONFIG__INIT, .values = KYMO__VALUES__INIT};
 	options->config.policy = KYMO_POLICY_BLOCK;
 	options->config.clock_mode = KYMO_CLOCK_SAMPLED;
 	status = read_command_line(options, argc, argv, help);

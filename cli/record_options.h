@@ -12,10 +12,15 @@
 enum kymo_record_option {
 	KYMO_RECORD_EVENTS,
 	KYMO_RECORD_C_CALLS, /* after the events, which it adds to */
+	KYMO_RECORD_VALUES_FOR,
+	KYMO_RECORD_REDACT,
+	KYMO_RECORD_VALUES_LIMITS,
+	KYMO_RECORD_VALUES, /* after the events, which must suit, and the other options of values */
 	KYMO_RECORD_POLICY,
 	KYMO_RECORD_CLOCK,
 	KYMO_RECORD_RING_SIZE,
 	KYMO_RECORD_MAX_SIZE,
+	KYMO_RECORD_SEGMENT_MEMORY,
 	KYMO_RECORD_SOURCE,
 	KYMO_RECORD_INCLUDE,
 	KYMO_RECORD_OMIT,
@@ -31,9 +36,11 @@ enum kymo_record_option {
 
 struct kymo_record_options {
 	Kymo__Config config; /* output is left to the caller */
+	Kymo__Values values; /* config.values, where they are recorded */
 	const char *output;  /* as the user wrote it; NULL: none */
 	const char *flag;    /* "-m", "-c" or NULL */
 	char *flag_value;
+	uint64_t attempts; /* at most, until one fails; 0: once, whatever comes of it */
 	struct kymo_words given[KYMO_RECORD_OPTIONS];
 };
 

@@ -4,9 +4,8 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/progress.h"
+#include "cli/open.h"
 #include "debugger/console.h"
-#include "replay/describe.h"
 #include "replay/places.h"
 
 static const char help[] =
@@ -44,25 +43,13 @@ static int run(struct kymo_index *index, const char *path, const struct wanted *
 
 static int open_and_run(const char *verb, const char *path, const struct wanted *wanted)
 {
-	struct kymo_timeline timeline;
-	struct kymo_progress progress;
-	struct kymo_index index;
-	struct kymo_error error;
-	int status;
+	struct kymo_indexed indexed;
+	int status = kymo_open_trace(&indexed, verb, path, !wanted->follows);
 
-	if (kymo_timeline_open(&timeline, path, 0, &error))
-		return kymo_report(&error);
-	kymo_progress_begin(&progress, verb, &timeline.trace.watch);
-	status = kymo_index_open(&index, &timeline, wanted->follows ? NULL : path, &error);
-	kymo_progress_end(&progress);
-	kymo_report_damage(&timeline.trace);
-	if (status) {
-		status = kymo_report(&error);
-	} else {
-		status = run(&index, path, wanted);
-		kymo_index_close(&index);
-	}
-	kymo_timeline_close(&timeline);
+	if (status)
+		return status;
+	status = run(&indexed.index, path, wanted);
+	kymo_indexed_close(&indexed);
 	return status;
 }
 

@@ -3,18 +3,35 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/command.h"
+#include "cli/hand_over.h"
 #include "cli/overview.h"
 #include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo stats TRACE\n"
+	"       kymo stats --callers=GLOB|--callees=GLOB [options] TRACE\n"
 	"\n"
 	"Print counts of a trace: events per kind and per function, frames and their bytes,\n"
-	"definitions, what stayed undefined, stalls, threads that were not recorded.\n"
+	"values and their bytes, definitions, what stayed undefined, stalls, threads that were\n"
+	"not recorded.\n"
+	"Or who called functions, or what these called, how often, and the time that it took.\n"
 	"\n"
-	"  --help   this text\n";
+	"  --callers=GLOB       who called the functions whose qualified name is like this\n"
+	"  --callees=GLOB       what these called\n"
+	"  --help               this text\n"
+	"\n"
+	"Which calls are meant, with one of these:\n"
+	"  --from=TIME          only from here on: seconds since the start, or 12ms, 30us or 5ns\n"
+	"  --to=TIME            only up to here\n"
+	"  --process=PID        only of this process\n"
+	"  --thread=T           only of this thread: its native id, its number or its name\n"
+	"  --test=ID            only what ran in this test, or context\n"
+	"  --function=GLOB      only calls of such functions, with all that they call\n"
+	"  --min-duration=TIME  no calls that took less, nor what they called\n"
+	"  --python=PROGRAM     the Python that prints them; else one of the version that recorded\n";
 
 #define FUNCTIONS_SHOWN 30
 
@@ -39,6 +56,19 @@ static void print_kinds(const struct kymo_summary *total)
 	print_row("rebuilt", total->rebuilt);
 	print_row("lost", total->lost);
 	print_row("with something undefined", total->undefined);
+}
+
+static void print_values(const struct kymo_summary *total)
+{
+	if (!total->values_events)
+		return;
+	printf("values\n");
+	print_row("events with values", total->values_events);
+	print_row("values", total->values);
+	print_row("bytes, uncompressed", total->values_bytes);
+	if (total->values)
+		printf("  %-28s %17.1f\n", "bytes of a value", (double)total->values_bytes / (double)total->values);
+	print_row("events with damaged values", total->values_damaged);
 }
 
 static void print_codes(const struct kymo_definitions *definitions)
@@ -156,11 +186,17 @@ int kymo_command_stats(int argc, char **argv)
 {
 	struct kymo_error error = {"out of memory"};
 	struct kymo_overview overview;
-	int status = kymo_overview_begin(&overview, argc, argv, help, NULL);
+	int status;
+
+	for (int i = 1; i < argc; i++)
+		if (!strncmp(argv[i], "--calle", strlen("--calle")))
+			return kymo_hand_over("stats", "kymo.profile.stats", help, argc, argv);
+	status = kymo_overview_begin(&overview, argc, argv, help, NULL);
 
 	if (status >= 0)
 		return status;
 	print_kinds(&overview.total);
+	print_values(&overview.total);
 	print_file(&overview.timeline);
 	print_ends(&overview.timeline.definitions);
 	status = print_functions(&overview.timeline.definitions) ? KYMO_EXIT_OK

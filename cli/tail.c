@@ -1,141 +1,426 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `kymo tail`: what every thread did last, and how the process ended. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/command.h"
+#include "cli/event_json.h"
+#include "cli/words.h"
 #include "replay/describe.h"
+#include "replay/event_values.h"
+#include "replay/places.h"
 #include "replay/text.h"
 #include "replay/thread_cursor.h"
 
 static const char help[] =
-	"usage: kymo tail [-n N] TRACE\n"
+	"usage: kymo tail [options] TRACE\n"
 	"\n"
 	"Print the last events of every thread, the newest last, and how each process ended.\n"
 	"\n"
-	"  -n N     so many events of each thread (default: 10)\n"
-	"  --help   this text\n";
+	"  -n N               so many events of each thread (default: 10)\n"
+	"  --kind K[,K…]      only these events, e.g. LINE,RAISE\n"
+	"  --omit GLOB        no events of code from files like this; may be repeated\n"
+	"  --last TIME        only of the last seconds before its end: 1.5, or 12ms, 30us, 5ns\n"
+	"  --until-mark TEXT  end where the last mark with this text is\n"
+	"  --process PID      only of this process\n"
+	"  --json             one JSON object\n"
+	"  --help             this text\n";
 
 #define DEFAULT_EVENTS 10
 #define MAX_EVENTS 1000000
+#define ALL_KINDS UINT64_MAX
+#define VALUE_COLUMNS 100
 
-/* The newest events of a thread. */
+/* What is asked for, and the newest events of a thread that are. */
 struct newest {
 	struct kymo_event *events;
+	char **values; /* of each, as they are printed; NULL: none */
 	uint64_t room;
 	uint64_t seen; /* events; the last @room of them are kept */
+	uint64_t kinds;
+	int64_t last_ns, from_ns;
+	uint64_t process; /* 0: all */
+	const char *mark; /* NULL: up to the end */
+	struct kymo_event until; /* that mark; of stream NULL: none */
+	bool is_seeking;	 /* the marks themselves are collected */
+	bool as_json;
+	struct kymo_words omitted;
+	/* the last answer to what --omit asks */
+	const struct kymo_code *asked;
+	bool is_omitted;
 };
 
-/* Go to the last chunk that has @events events behind its start. */
-static void go_near_end(struct kymo_cursor *cursor, uint64_t events)
+static bool is_omitted(struct newest *newest, const struct kymo_code *code)
 {
-	const struct kymo_stream *stream = cursor->stream;
-	const struct kymo_index_entry **chunks = cursor->timeline->chunks + stream->first_chunk;
-	size_t chunk = stream->chunk_count;
-
-	if (!chunk)
-		return;
-	/* How many the last one has is not known while it is open. */
-	for (chunk--; chunk; chunk--)
-		if (chunks[stream->chunk_count - 1]->first_ordinal - chunks[chunk]->first_ordinal >=
-		    events)
-			break;
-	if (chunk)
-		kymo_cursor_seek_chunk(cursor, chunk);
+	if (!code || !code->content)
+		return false;
+	if (code != newest->asked) {
+		newest->asked = code;
+		newest->is_omitted = false;
+		for (size_t i = 0; i < newest->omitted.count; i++)
+			newest->is_omitted |= !fnmatch(newest->omitted.words[i], code->content->file, 0);
+	}
+	return newest->is_omitted;
 }
 
-static int collect(struct kymo_timeline *timeline, const struct kymo_stream *stream,
-		   struct newest *newest, struct kymo_error *error)
+/* Between threads by time, which has its error. */
+static bool is_after(const struct kymo_event *event, const struct kymo_event *until)
+{
+	if (event->stream == until->stream)
+		return event->n > until->n || (event->n == until->n && !event->k);
+	return event->t_ns - (int64_t)event->t_err_ns > until->t_ns;
+}
+
+static bool is_wanted(struct newest *newest, const struct kymo_event *event)
+{
+	return newest->kinds >> event->kind & 1 && event->t_ns >= newest->from_ns && !is_omitted(newest, event->code);
+}
+
+static bool is_mark(const struct newest *newest, const struct kymo_event *event)
+{
+	return event->kind == KYMO_EVENT_MARK && event->text && !strcmp(event->text, newest->mark);
+}
+
+/* The last chunk that has @room events behind its start. */
+static size_t near_end(const struct kymo_index_entry **chunks, size_t count, uint64_t room)
+{
+	size_t chunk = count - 1;
+
+	/* How many the last one has is not known while it is open. */
+	for (; chunk; chunk--)
+		if (chunks[count - 1]->first_ordinal - chunks[chunk]->first_ordinal >= room)
+			break;
+	return chunk;
+}
+
+/* Values are in the chunk that the cursor holds, so they are written while it is there. */
+static int keep(struct newest *newest, const struct kymo_event *event)
+{
+	uint64_t place = newest->seen++ % newest->room;
+	size_t bytes;
+	FILE *out;
+
+	free(newest->values[place]);
+	newest->values[place] = NULL;
+	newest->events[place] = *event;
+	newest->events[place].values.bytes = 0;
+	if (!event->values.bytes)
+		return 0;
+	out = open_memstream(&newest->values[place], &bytes);
+	if (!out)
+		return -ENOMEM;
+	if (newest->as_json)
+		kymo_event_put_json(out, event);
+	else
+		kymo_event_put_values(out, event, VALUE_COLUMNS);
+	return fclose(out) ? -ENOMEM : 0;
+}
+
+static int collect_from(struct kymo_timeline *timeline, const struct kymo_stream *stream, size_t chunk,
+			struct newest *newest, struct kymo_error *error)
 {
 	struct kymo_cursor cursor;
 	struct kymo_event event;
 	int result;
 
 	newest->seen = 0;
-	kymo_cursor_init(&cursor, timeline, stream);
-	go_near_end(&cursor, newest->room);
-	while ((result = kymo_cursor_next(&cursor, &event, error)) > 0)
-		newest->events[newest->seen++ % newest->room] = event;
+	if (newest->is_seeking)
+		kymo_cursor_init_recorded(&cursor, timeline, stream);
+	else
+		kymo_cursor_init(&cursor, timeline, stream);
+	if (chunk)
+		kymo_cursor_seek_chunk(&cursor, chunk);
+	while ((result = kymo_cursor_next(&cursor, &event, error)) > 0) {
+		if (!newest->is_seeking && newest->until.stream && is_after(&event, &newest->until)) {
+			result = 0;
+			break;
+		}
+		if (newest->is_seeking ? is_mark(newest, &event) : is_wanted(newest, &event))
+			if (keep(newest, &event)) {
+				result = kymo_fail(error, -ENOMEM, "out of memory");
+				break;
+			}
+	}
 	kymo_cursor_release(&cursor);
 	return result;
 }
 
+/* How many of the stream's chunks begin before that. */
+static size_t count_until(struct kymo_timeline *timeline, const struct kymo_stream *stream, const struct kymo_event *until)
+{
+	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
+	size_t count = stream->chunk_count;
+
+	if (!until->stream)
+		return count;
+	while (count && (stream == until->stream
+				 ? chunks[count - 1]->first_ordinal > until->n
+				 : kymo_clock_ns(&timeline->clock, chunks[count - 1]->open_clock) > until->t_ns))
+		count--;
+	return count;
+}
+
+static int collect(struct kymo_timeline *timeline, const struct kymo_stream *stream,
+		   struct newest *newest, struct kymo_error *error)
+{
+	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
+	size_t count = newest->is_seeking ? stream->chunk_count : count_until(timeline, stream, &newest->until);
+	size_t chunk = count ? near_end(chunks, count, newest->room) : 0;
+
+	/* Where few of the events are wanted the way back is longer. */
+	for (;;) {
+		int result = collect_from(timeline, stream, chunk, newest, error);
+		size_t back = 2 * (count - chunk);
+
+		if (result || !chunk || newest->seen >= newest->room ||
+		    kymo_clock_ns(&timeline->clock, chunks[chunk]->open_clock) < newest->from_ns)
+			return result;
+		chunk = back < count ? count - back : 0;
+	}
+}
+
+static uint64_t first_kept(const struct newest *newest)
+{
+	return newest->seen > newest->room ? newest->seen - newest->room : 0;
+}
+
 static void print_stream(const struct kymo_stream *stream, const struct newest *newest)
 {
-	uint64_t first = newest->seen > newest->room ? newest->seen - newest->room : 0;
-
 	fputs("  ", stdout);
 	kymo_stream_put_name(stdout, stream);
 	if (stream->thread && stream->thread->native_id)
 		printf(", id %" PRIu64, stream->thread->native_id);
 	putchar('\n');
-	for (uint64_t i = first; i < newest->seen; i++) {
+	for (uint64_t i = first_kept(newest); i < newest->seen; i++) {
 		const struct kymo_event *event = &newest->events[i % newest->room];
 
 		printf("    %14.6f  %-17s ", (double)event->t_ns / 1e9,
 		       kymo_event_kind_name(event->kind));
 		kymo_event_put_place(stdout, event);
+		if (newest->values[i % newest->room])
+			fputs(newest->values[i % newest->room], stdout);
 		putchar('\n');
 	}
+}
+
+static void print_stream_json(const struct kymo_stream *stream, const struct newest *newest)
+{
+	printf("{\"thread\":%" PRIu32 ",\"tid\":%" PRIu64 ",\"name\":", stream->number,
+	       stream->thread ? stream->thread->native_id : 0);
+	if (stream->thread && stream->thread->name)
+		kymo_json_put(stdout, stream->thread->name);
+	else
+		fputs("null", stdout);
+	fputs(",\"events\":[", stdout);
+	for (uint64_t i = first_kept(newest); i < newest->seen; i++) {
+		if (i > first_kept(newest))
+			putchar(',');
+		if (newest->values[i % newest->room])
+			fputs(newest->values[i % newest->room], stdout);
+		else
+			kymo_event_put_json(stdout, &newest->events[i % newest->room]);
+	}
+	fputs("]}", stdout);
+}
+
+static void print_process(const struct kymo_timeline *timeline, const struct kymo_traced_process *process)
+{
+	char text[KYMO_DESCRIBE_BYTES];
+
+	printf("process %" PRIu32 "  ", process->pid);
+	kymo_process_put_command(stdout, process);
+	printf("\n  %s\n", kymo_describe_end(timeline, process, text));
+}
+
+static void print_process_json(const struct kymo_timeline *timeline, const struct kymo_traced_process *process)
+{
+	char text[KYMO_DESCRIBE_BYTES];
+
+	printf("{\"pid\":%" PRIu32 ",\"end\":", process->pid);
+	kymo_json_put(stdout, kymo_describe_end(timeline, process, text));
+	fputs(",\"threads\":[", stdout);
 }
 
 static int print(struct kymo_timeline *timeline, struct newest *newest, struct kymo_error *error)
 {
 	const struct kymo_traced_process *process = NULL;
-	char text[KYMO_DESCRIBE_BYTES];
 
+	if (newest->as_json)
+		fputs("{\"processes\":[", stdout);
 	for (size_t i = 0; i < timeline->stream_count && !ferror(stdout); i++) {
 		const struct kymo_stream *stream = &timeline->streams[i];
+		bool is_first = stream->process != process;
 		int result;
 
-		if (stream->process != process) {
-			process = stream->process;
-			printf("process %" PRIu32 "  ", process->pid);
-			kymo_process_put_command(stdout, process);
-			printf("\n  %s\n", kymo_describe_end(timeline, process, text));
+		if (newest->process && stream->process->pid != newest->process)
+			continue;
+		if (is_first && newest->as_json) {
+			fputs(process ? "]}," : "", stdout);
+			print_process_json(timeline, stream->process);
+		} else if (is_first) {
+			print_process(timeline, stream->process);
 		}
+		process = stream->process;
 		result = collect(timeline, stream, newest, error);
 		if (result)
 			return result;
-		print_stream(stream, newest);
+		if (newest->as_json) {
+			fputs(is_first ? "" : ",", stdout);
+			print_stream_json(stream, newest);
+		} else {
+			print_stream(stream, newest);
+		}
 	}
+	if (newest->as_json)
+		fputs(process ? "]}]}\n" : "]}\n", stdout);
 	return 0;
+}
+
+/* The last mark with the text, in whatever thread. */
+static int find_mark(struct kymo_timeline *timeline, struct newest *newest, struct kymo_error *error)
+{
+	uint64_t room = newest->room;
+
+	newest->is_seeking = true;
+	newest->room = 1;
+	newest->from_ns = INT64_MIN;
+	for (size_t i = 0; i < timeline->stream_count; i++) {
+		const struct kymo_stream *stream = &timeline->streams[i];
+		int result;
+
+		if (newest->process && stream->process->pid != newest->process)
+			continue;
+		result = collect(timeline, stream, newest, error);
+		if (result)
+			return result;
+		if (newest->seen && (!newest->until.stream || newest->events[0].t_ns > newest->until.t_ns))
+			newest->until = newest->events[0];
+		/* Further back than the one that was found nobody has to look. */
+		if (newest->until.stream)
+			newest->from_ns = newest->until.t_ns;
+	}
+	newest->room = room;
+	newest->is_seeking = false;
+	if (newest->until.stream)
+		return 0;
+	return kymo_fail(error, -ENOENT, "there is no mark '%s'", newest->mark);
+}
+
+/* When what is shown begins: so much before the mark, or the end of the trace. */
+static int64_t start_of_last(struct kymo_timeline *timeline, const struct newest *newest)
+{
+	int64_t end_ns = newest->mark ? newest->until.t_ns : INT64_MIN;
+
+	if (newest->last_ns < 0)
+		return INT64_MIN;
+	for (size_t i = 0; i < timeline->chunk_count && !newest->mark; i++) {
+		int64_t ns = kymo_clock_ns(&timeline->clock, timeline->chunks[i]->close_clock);
+
+		end_ns = ns > end_ns ? ns : end_ns;
+	}
+	return end_ns < INT64_MIN + newest->last_ns ? INT64_MIN : end_ns - newest->last_ns;
+}
+
+/* Returns an exit status, or -1 to go on. */
+static int parse(int argc, char **argv, struct newest *newest)
+{
+	static const struct option options[] = {
+		{"kind", required_argument, NULL, 'k'}, {"omit", required_argument, NULL, 'o'},
+		{"last", required_argument, NULL, 'l'}, {"process", required_argument, NULL, 'p'},
+		{"json", no_argument, NULL, 'j'},	{"until-mark", required_argument, NULL, 'm'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	bool is_good = true;
+	int option;
+
+	while (is_good && (option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'n':
+			is_good = kymo_parse_number(argv, "-n", optarg, &newest->room);
+			if (is_good && (!newest->room || newest->room > MAX_EVENTS))
+				return kymo_usage_error(argv, "-n: from 1 to %d", MAX_EVENTS);
+			break;
+		case 'k':
+			is_good = kymo_parse_kinds(argv, optarg, &newest->kinds);
+			break;
+		case 'o':
+			if (kymo_words_add(&newest->omitted, optarg))
+				return kymo_usage_error(argv, "out of memory");
+			break;
+		case 'l':
+			if (!kymo_parse_time(optarg, &newest->last_ns) || newest->last_ns < 0)
+				return kymo_usage_error(argv, "--last: '%s' is no time; write 1.5, 12ms, 30us or 5ns",
+							optarg);
+			break;
+		case 'm':
+			newest->mark = optarg;
+			break;
+		case 'p':
+			is_good = kymo_parse_number(argv, "--process", optarg, &newest->process);
+			break;
+		case 'j':
+			newest->as_json = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return KYMO_EXIT_OK;
+		default:
+			is_good = false;
+		}
+	}
+	return is_good ? -1 : KYMO_EXIT_USAGE;
+}
+
+static int tail(const char *path, struct newest *newest)
+{
+	struct kymo_timeline timeline;
+	struct kymo_error error;
+	int status;
+
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		return kymo_report(&error);
+	/* What is not asked for need not be rebuilt. */
+	if (newest->kinds)
+		timeline.rebuilt_kinds = newest->kinds;
+	else
+		newest->kinds = ALL_KINDS;
+	newest->events = calloc(newest->room, sizeof *newest->events);
+	newest->values = calloc(newest->room, sizeof(*newest->values));
+	if (!newest->events || !newest->values)
+		kymo_fail(&error, -ENOMEM, "out of memory");
+	status = KYMO_EXIT_OK;
+	if (!newest->events || !newest->values || (newest->mark && find_mark(&timeline, newest, &error))) {
+		status = kymo_report(&error);
+	} else {
+		newest->from_ns = start_of_last(&timeline, newest);
+		if (print(&timeline, newest, &error))
+			status = kymo_report(&error);
+	}
+	kymo_report_damage(&timeline.trace);
+	for (uint64_t i = 0; newest->values && i < newest->room; i++)
+		free(newest->values[i]);
+	free(newest->values);
+	free(newest->events);
+	kymo_timeline_close(&timeline);
+	return status;
 }
 
 int kymo_command_tail(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	struct newest newest = {.room = DEFAULT_EVENTS};
-	struct kymo_timeline timeline;
-	struct kymo_error error;
+	struct newest newest = {.room = DEFAULT_EVENTS, .last_ns = -1};
+	int status = parse(argc, argv, &newest);
 	const char *path;
-	int option, status;
 
-	while ((option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		}
-		if (option != 'n' || !kymo_parse_number(argv, "-n", optarg, &newest.room))
-			return KYMO_EXIT_USAGE;
-		if (!newest.room || newest.room > MAX_EVENTS)
-			return kymo_usage_error(argv, "-n: from 1 to %d", MAX_EVENTS);
+	if (status < 0) {
+		path = kymo_single_operand(argc, argv, "trace");
+		status = path ? tail(path, &newest) : KYMO_EXIT_USAGE;
 	}
-	path = kymo_single_operand(argc, argv, "trace");
-	if (!path)
-		return KYMO_EXIT_USAGE;
-	if (kymo_timeline_open(&timeline, path, 0, &error))
-		return kymo_report(&error);
-	newest.events = calloc(newest.room, sizeof *newest.events);
-	if (!newest.events)
-		kymo_fail(&error, -ENOMEM, "out of memory");
-	status = !newest.events || print(&timeline, &newest, &error) ? kymo_report(&error)
-								      : KYMO_EXIT_OK;
-	kymo_report_damage(&timeline.trace);
-	free(newest.events);
-	kymo_timeline_close(&timeline);
+	kymo_words_free(&newest.omitted);
 	return status;
 }

@@ -68,6 +68,10 @@ static int verify(const char *verb, const char *path)
 	if (timeline.definitions.damaged)
 		fprintf(stderr, "kymo: %" PRIu64 " damaged definitions\n",
 			timeline.definitions.damaged);
+	if (summary.values_damaged) {
+		fprintf(stderr, "kymo: the values of %s could not all be read\n", kymo_text_counted(summary.values_damaged, "event", text));
+		is_good = false;
+	}
 	if (!timeline.trace.is_complete) {
 		fprintf(stderr, "kymo: the trace has no end: its writer was killed, or it was cut "
 				"(kymo salvage completes it)\n");
@@ -76,9 +80,10 @@ static int verify(const char *verb, const char *path)
 		fprintf(stderr, "kymo: the index does not list the frames of the file\n");
 		is_good = false;
 	}
-	printf("%zu frames, %s events, %s lost, %" PRIu64 " with something undefined: %s\n",
-	       timeline.trace.frame_count, kymo_text_count(summary.events, text),
-	       kymo_text_count(summary.lost, text2), summary.undefined, is_good ? "good" : "damaged");
+	printf("%s, ", kymo_text_counted(timeline.trace.frame_count, "frame", text));
+	printf("%s, %s lost, %" PRIu64 " with something undefined: %s\n",
+	       kymo_text_counted(summary.events, "event", text), kymo_text_count(summary.lost, text2),
+	       summary.undefined, is_good ? "good" : "damaged");
 	kymo_timeline_close(&timeline);
 	return is_good ? KYMO_EXIT_OK : KYMO_EXIT_FAILURE;
 }

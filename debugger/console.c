@@ -2,6 +2,7 @@
 #include "debugger/console.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,45 +19,50 @@ static void put_info(struct kymo_console *console, char *argument);
 static void put_help(struct kymo_console *console, char *argument);
 static void quit(struct kymo_console *console, char *argument);
 
+enum command_flags {
+	REPEATS = 1 << 0, /* at an empty line */
+	ITS_OWN = 1 << 1, /* an editor has another way to do it */
+};
+
 static const struct command {
 	const char *names; /* the first is the long one */
 	const char *argument;
 	const char *summary;
 	kymo_console_command run;
-	bool repeats; /* at an empty line */
+	unsigned flags;
 } commands[] = {
-	{"step s", "[N]", "to the next line, into calls", kymo_console_step, true},
-	{"next n", "[N]", "to the next line of this frame, over calls", kymo_console_next, true},
-	{"return finish fin r", "", "to where this frame is left", kymo_console_return, true},
-	{"continue cont c", "", "to the next breakpoint of any thread, or the end", kymo_console_continue, true},
-	{"until unt", "[LINE]", "to a line further down in this frame, or its end", kymo_console_until, true},
-	{"jump j", "LINE", "to where LINE of this file runs next, or else ran last", kymo_console_jump, false},
-	{"reverse-step rs", "[N]", "back to the line before, also of a call that was made", kymo_console_reverse_step, true},
-	{"reverse-next rn", "[N]", "back to the line before of this frame, or its caller's", kymo_console_reverse_next, true},
-	{"reverse-return reverse-finish rr", "", "back to the line that called this frame", kymo_console_reverse_return, true},
-	{"reverse-continue rc", "", "back to the breakpoint before, or the start", kymo_console_reverse_continue, true},
-	{"event e", "[N]", "to the next event, whatever it is", kymo_console_event, true},
-	{"reverse-event re", "[N]", "back to the event before", kymo_console_reverse_event, true},
-	{"next-switch ns", "", "to where another thread goes on", kymo_console_next_switch, true},
-	{"reverse-switch rsw", "", "back to where another thread was, before this one's turn", kymo_console_reverse_switch, true},
-	{"goto g", "WHERE", "to a time (12.5s, 30ms), an event (#123), N%, start, end or a mark", kymo_console_goto, false},
-	{"break b", "[WHERE [if CONDITION]]", "stop at FILE:LINE, LINE or FUNCTION; without WHERE, list all", kymo_console_break, false},
-	{"catch", "[TYPE]", "stop where an exception is raised", kymo_console_catch, false},
-	{"condition", "N [CONDITION]", "only where it holds: hits, depth, caller, time, thread, …", kymo_console_condition, false},
-	{"ignore", "N COUNT", "not the first COUNT times of each thread", kymo_console_ignore, false},
-	{"delete clear d cl", "[N]", "remove a breakpoint, or all", kymo_console_delete, false},
-	{"disable", "N", "keep a breakpoint, but do not stop there", kymo_console_disable, false},
-	{"enable", "N", "stop there again", kymo_console_enable, false},
-	{"hits", "[WHERE [K]]", "every time that a line ran; go to the K-th", kymo_console_hits, false},
-	{"where bt w", "", "the stack, the innermost frame last", put_where, false},
-	{"up u", "[N]", "select the caller", go_up, false},
-	{"down", "[N]", "select what was called", go_down, false},
-	{"list l", "[FIRST[,LAST]]", "source, as it was when recorded", put_list, true},
-	{"threads", "", "all threads at this moment", put_threads, false},
-	{"thread t", "N", "look at another thread, at the same moment", kymo_console_thread, false},
-	{"info i", "", "where this is, and what is known of it", put_info, false},
-	{"help h ?", "[COMMAND]", "this list", put_help, false},
-	{"quit q exit", "", "leave", quit, false},
+	{"step s", "[N]", "to the next line, into calls", kymo_console_step, REPEATS},
+	{"next n", "[N]", "to the next line of this frame, over calls", kymo_console_next, REPEATS},
+	{"return finish fin r", "", "to where this frame is left", kymo_console_return, REPEATS},
+	{"continue cont c", "", "to the next breakpoint of any thread, or the end", kymo_console_continue, REPEATS},
+	{"until unt", "[LINE]", "to a line further down in this frame, or its end", kymo_console_until, REPEATS},
+	{"jump j", "LINE", "to where LINE of this file runs next, or else ran last", kymo_console_jump, 0},
+	{"reverse-step rs", "[N]", "back to the line before, also of a call that was made", kymo_console_reverse_step, REPEATS},
+	{"reverse-next rn", "[N]", "back to the line before of this frame, or its caller's", kymo_console_reverse_next, REPEATS},
+	{"reverse-return reverse-finish rr", "", "back to the line that called this frame", kymo_console_reverse_return, REPEATS},
+	{"reverse-continue rc", "", "back to the breakpoint before, or the start", kymo_console_reverse_continue, REPEATS},
+	{"event e", "[N]", "to the next event, whatever it is", kymo_console_event, REPEATS},
+	{"reverse-event re", "[N]", "back to the event before", kymo_console_reverse_event, REPEATS},
+	{"next-switch ns", "", "to where another thread goes on", kymo_console_next_switch, REPEATS},
+	{"reverse-switch rsw", "", "back to where another thread was, before this one's turn", kymo_console_reverse_switch, REPEATS},
+	{"goto g", "WHERE", "to a time (12.5s, 30ms), an event (#123), N%, start, end or a mark", kymo_console_goto, 0},
+	{"break b", "[WHERE [if CONDITION]]", "stop at FILE:LINE, LINE or FUNCTION; without WHERE, list all", kymo_console_break, ITS_OWN},
+	{"catch", "[uncaught] [TYPE]", "stop where an exception is raised, or one that nothing catches", kymo_console_catch, ITS_OWN},
+	{"condition", "N [CONDITION]", "only where it holds: hits, depth, caller, time, thread, …", kymo_console_condition, ITS_OWN},
+	{"ignore", "N COUNT", "not the first COUNT times of each thread", kymo_console_ignore, ITS_OWN},
+	{"delete clear d cl", "[N]", "remove a breakpoint, or all", kymo_console_delete, ITS_OWN},
+	{"disable", "N", "keep a breakpoint, but do not stop there", kymo_console_disable, ITS_OWN},
+	{"enable", "N", "stop there again", kymo_console_enable, ITS_OWN},
+	{"hits", "[WHERE [K]]", "every time that a line ran; go to the K-th", kymo_console_hits, 0},
+	{"where bt w", "", "the stack, the innermost frame last", put_where, 0},
+	{"up u", "[N]", "select the caller", go_up, ITS_OWN},
+	{"down", "[N]", "select what was called", go_down, ITS_OWN},
+	{"list l", "[FIRST[,LAST]]", "source, as it was when recorded", put_list, REPEATS},
+	{"threads", "", "all threads at this moment", put_threads, 0},
+	{"thread t", "N", "look at another thread, at the same moment", kymo_console_thread, 0},
+	{"info i", "", "where this is, and what is known of it", put_info, 0},
+	{"help h ?", "[COMMAND]", "this list", put_help, 0},
+	{"quit q exit", "", "leave", quit, ITS_OWN},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -246,12 +252,15 @@ static void put_info(struct kymo_console *console, char *argument)
 	kymo_console_put_info(console);
 }
 
-void kymo_console_put_help(FILE *out)
+static void put_commands(FILE *out, bool is_terminal)
 {
 	for (size_t i = 0; i < COMMANDS; i++) {
 		const struct command *command = &commands[i];
 		char usage[96], names[64];
 		char *others;
+
+		if (command->flags & ITS_OWN && !is_terminal)
+			continue;
 
 		snprintf(names, sizeof names, "%s", command->names);
 		others = strchr(names, ' ');
@@ -263,12 +272,17 @@ void kymo_console_put_help(FILE *out)
 	}
 }
 
+void kymo_console_put_help(FILE *out)
+{
+	put_commands(out, true);
+}
+
 static void put_help(struct kymo_console *console, char *argument)
 {
 	const struct command *command;
 
 	if (!*argument) {
-		kymo_console_put_help(console->out);
+		put_commands(console->out, !console->is_in_editor);
 		return;
 	}
 	command = find_command(console, argument);
@@ -295,9 +309,27 @@ static const struct command *run_line(struct kymo_console *console, char *line)
 	if (!*name || *name == '#')
 		return NULL;
 	command = find_command(console, name);
-	if (command)
+	if (command && command->flags & ITS_OWN && console->is_in_editor)
+		kymo_console_fail(console, "%s: the editor does that itself", name);
+	else if (command)
 		command->run(console, line);
 	return command;
+}
+
+int kymo_console_run_command(struct kymo_replay *replay, const char *line, FILE *out)
+{
+	struct kymo_console console = {
+		.replay = replay,
+		.out = out,
+		.is_in_editor = true,
+		.shown_stream = kymo_replay_stream(replay),
+	};
+	char *copy = strdup(line);
+	bool is_command = copy && run_line(&console, copy);
+
+	free(copy);
+	kymo_console_forget_source(&console);
+	return console.has_failed && is_command ? -EINVAL : is_command;
 }
 
 int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
@@ -330,7 +362,7 @@ int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
 		if (command) {
 			free(last);
 			/* Listing goes on with what follows. */
-			last = command->repeats ? strdup(command->run == put_list ? "list" : typed) : NULL;
+			last = command->flags & REPEATS ? strdup(command->run == put_list ? "list" : typed) : NULL;
 		}
 		free(typed);
 		free(line);

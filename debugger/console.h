@@ -15,6 +15,13 @@
  */
 int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows);
 
+/*
+ * Run one command, of those that set no breakpoints and select no frames, and answer on @out.  1; 0: @line is no command;
+ * -EINVAL: @out has why it failed.
+ */
+KYMO_MUST_CHECK
+int kymo_console_run_command(struct kymo_replay *replay, const char *line, FILE *out);
+
 /* The commands, for `kymo replay --help` and `help`. */
 void kymo_console_put_help(FILE *out);
 

@@ -8,6 +8,7 @@
 #include "debugger/console_state.h"
 #include "replay/describe.h"
 #include "replay/line_table.h"
+#include "replay/replay_uncaught.h"
 #include "replay/text.h"
 
 /* What the user wants of a breakpoint, in kymo_break.context. */
@@ -88,14 +89,17 @@ void kymo_console_put_break(struct kymo_console *console, const struct kymo_brea
 	fprintf(console->out, "%-3" PRIu32 " ", at->id);
 	if (at->kind == KYMO_BREAK_EXCEPTION)
 		fputs(*at->name ? "exception " : "any exception", console->out);
+	else if (at->kind == KYMO_BREAK_UNCAUGHT)
+		fputs(*at->name ? "uncaught " : "uncaught exceptions", console->out);
 	kymo_text_put(console->out, at->name);
 	if (at->kind == KYMO_BREAK_LINE)
 		fprintf(console->out, ":%" PRId64, at->line);
 	if (at->kind != KYMO_BREAK_EXCEPTION)
 		fprintf(console->out, "%s  %s %s", at->kind == KYMO_BREAK_FUNCTION ? "()" : "",
-			at->kind == KYMO_BREAK_FUNCTION ? "called" : "ran", kymo_text_count(at->all_hits, count));
-	if (at->kind != KYMO_BREAK_EXCEPTION)
-		fputs(at->all_hits == 1 ? " time" : " times", console->out);
+			at->kind == KYMO_BREAK_FUNCTION ? "called"
+			: at->kind == KYMO_BREAK_UNCAUGHT ? "raised"
+							   : "ran",
+			kymo_text_counted(at->all_hits, "time", count));
 	if (wanted && wanted->text) {
 		fputs(", if ", console->out);
 		kymo_text_put(console->out, wanted->text);
@@ -224,12 +228,18 @@ void kymo_console_break(struct kymo_console *console, char *argument)
 
 void kymo_console_catch(struct kymo_console *console, char *argument)
 {
-	struct kymo_break *at = kymo_break_at_exception(&console->replay->breaks, argument);
+	const char *type = argument + strlen("uncaught");
+	struct kymo_error error = {.message = "out of memory"};
+	struct kymo_break *at;
 
+	if (!strncmp(argument, "uncaught", strlen("uncaught")) && (!*type || isblank((unsigned char)*type)))
+		at = kymo_replay_break_at_uncaught(console->replay, type + strspn(type, " \t"), &error);
+	else
+		at = kymo_break_at_exception(&console->replay->breaks, argument);
 	if (at)
 		kymo_console_put_break(console, at);
 	else
-		kymo_console_fail(console, "out of memory");
+		kymo_console_fail(console, "%s", error.message);
 }
 
 /* The breakpoint whose number begins *@argument; NULL: reported. */
@@ -346,11 +356,28 @@ static void put_hits(struct kymo_console *console, struct kymo_breaks *breaks, c
 		fprintf(console->out, "  … up to\n"), put_hit(console, breaks, stream, here);
 }
 
+/* What stands behind WHERE, a file's name in which may have spaces: "" unless the last word is no FILE:LINE. */
+static char *cut_number(char *where)
+{
+	size_t length = strlen(where), head = length;
+	const char *colon;
+	uint64_t line;
+
+	while (head && !isblank((unsigned char)where[head - 1]))
+		head--;
+	colon = strrchr(where + head, ':');
+	if (!head || (colon && kymo_console_number(colon + 1, &line)))
+		return where + length;
+	for (length = head; length && isblank((unsigned char)where[length - 1]); length--)
+		where[length - 1] = '\0';
+	return where + head;
+}
+
 void kymo_console_hits(struct kymo_console *console, char *argument)
 {
 	struct kymo_replay *replay = console->replay;
 	size_t stream = kymo_replay_stream(replay);
-	char *where = kymo_console_word(&argument), here[32];
+	char *where = argument, here[32];
 	struct kymo_breaks breaks;
 	struct kymo_moment moment;
 	struct kymo_error error;
@@ -358,6 +385,7 @@ void kymo_console_hits(struct kymo_console *console, char *argument)
 	uint64_t number;
 	int result;
 
+	argument = cut_number(where);
 	if (!*where) {
 		int64_t line = kymo_event_line(kymo_replay_event(replay));
 

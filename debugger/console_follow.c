@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 
 #include "debugger/console_state.h"
+#include "replay/indexed.h"
+#include "replay/replay_uncaught.h"
 
 struct kymo_console_opened {
-	struct kymo_timeline timeline;
-	struct kymo_index index;
+	struct kymo_indexed trace;
 	struct kymo_replay replay;
 };
 
@@ -18,25 +19,22 @@ static void close_opened(struct kymo_console_opened *opened)
 	if (!opened)
 		return;
 	kymo_replay_close(&opened->replay);
-	kymo_index_close(&opened->index);
-	kymo_timeline_close(&opened->timeline);
+	kymo_indexed_close(&opened->trace);
 	free(opened);
 }
 
 /* NULL: @error says why. */
-static struct kymo_console_opened *open_again(const char *path, struct kymo_error *error)
+static struct kymo_console_opened *open_again(const struct kymo_console *console, const char *path,
+					      struct kymo_error *error)
 {
 	struct kymo_console_opened *opened = calloc(1, sizeof *opened);
 
 	if (!opened) {
 		kymo_fail(error, -ENOMEM, "out of memory");
-	} else if (!kymo_timeline_open(&opened->timeline, path, 0, error)) {
-		if (!kymo_index_open(&opened->index, &opened->timeline, NULL, error)) {
-			if (!kymo_replay_open(&opened->replay, &opened->index, error))
-				return opened;
-			kymo_index_close(&opened->index);
-		}
-		kymo_timeline_close(&opened->timeline);
+	} else if (!kymo_indexed_open(&opened->trace, path, false, console->replay->interrupted, error)) {
+		if (!kymo_replay_open(&opened->replay, &opened->trace.index, error))
+			return opened;
+		kymo_indexed_close(&opened->trace);
 	}
 	free(opened);
 	return NULL;
@@ -54,16 +52,20 @@ static size_t find_stream(const struct kymo_timeline *timeline, const struct kym
 }
 
 /* Set the breaks of @from in @to, under their numbers; who wants them goes with them. */
-static int take_breaks(struct kymo_breaks *to, const struct kymo_breaks *from, struct kymo_error *error)
+static int take_breaks(struct kymo_replay *replay, const struct kymo_breaks *from, struct kymo_error *error)
 {
+	struct kymo_breaks *to = &replay->breaks;
+
 	for (uint32_t i = 0; i < from->count; i++) {
 		const struct kymo_break *old = &from->items[i];
 		struct kymo_break *at = old->kind == KYMO_BREAK_LINE	   ? kymo_break_at_line(to, old->name, old->line)
 					: old->kind == KYMO_BREAK_FUNCTION ? kymo_break_at_function(to, old->name)
-									   : kymo_break_at_exception(to, old->name);
+					: old->kind == KYMO_BREAK_UNCAUGHT
+						? kymo_replay_break_at_uncaught(replay, old->name, error)
+						: kymo_break_at_exception(to, old->name);
 
 		if (!at)
-			return kymo_fail(error, -ENOMEM, "out of memory");
+			return old->kind == KYMO_BREAK_UNCAUGHT ? -EIO : kymo_fail(error, -ENOMEM, "out of memory");
 		at->id = old->id;
 		at->is_off = old->is_off;
 		at->wants = old->wants;
@@ -79,19 +81,17 @@ static int take_breaks(struct kymo_breaks *to, const struct kymo_breaks *from, s
 static int take_over(struct kymo_console *console, struct kymo_console_opened *opened, struct kymo_error *error)
 {
 	const struct kymo_event *event = kymo_replay_event(console->replay);
-	size_t stream = find_stream(&opened->timeline, event->stream);
-	int result = stream < opened->timeline.stream_count
+	size_t stream = find_stream(&opened->trace.timeline, event->stream);
+	int result = stream < opened->trace.timeline.stream_count
 			     ? kymo_replay_seek(&opened->replay, stream, kymo_position_of(event), error)
 			     : kymo_fail(error, -ENOENT, "this thread is not in it any more");
 
-	return result ? result : take_breaks(&opened->replay.breaks, &console->replay->breaks, error);
+	return result ? result : take_breaks(&opened->replay, &console->replay->breaks, error);
 }
 
 /* The size of the trace, and its name: that without ".incomplete" once the recording is over.  0: there is none. */
 static uint64_t look(struct kymo_console *console, char **name)
 {
-	static const char suffix[] = ".incomplete";
-	size_t length = strlen(console->path);
 	struct stat status;
 
 	*name = strdup(console->path);
@@ -99,9 +99,9 @@ static uint64_t look(struct kymo_console *console, char **name)
 		return 0;
 	if (!stat(*name, &status))
 		return (uint64_t)status.st_size;
-	if (length < sizeof suffix || strcmp(*name + length - (sizeof suffix - 1), suffix))
+	if (!kymo_is_incomplete(*name))
 		return 0;
-	(*name)[length - (sizeof suffix - 1)] = '\0';
+	*strrchr(*name, '.') = '\0';
 	return stat(*name, &status) ? 0 : (uint64_t)status.st_size;
 }
 
@@ -116,7 +116,7 @@ void kymo_console_follow(struct kymo_console *console)
 		free(name);
 		return;
 	}
-	opened = open_again(name, &error);
+	opened = open_again(console, name, &error);
 	free(name);
 	if (!opened || take_over(console, opened, &error)) {
 		kymo_console_fail(console, "the trace has changed: %s", error.message);

@@ -52,7 +52,7 @@ static void put_event(FILE *out, const struct kymo_event *event)
 		fputs("--Return--\n", out);
 		break;
 	case KYMO_EVENT_GAP:
-		fprintf(out, "--Missing-- %s events lost: %s\n", kymo_text_count(event->lost, count),
+		fprintf(out, "--Missing-- %s lost: %s\n", kymo_text_counted(event->lost, "event", count),
 			kymo_loss_text(event->lost_reasons, why));
 		break;
 	case KYMO_EVENT_UNKNOWN:
@@ -150,8 +150,10 @@ const struct kymo_stack_frame *kymo_console_frame(struct kymo_console *console, 
 
 void kymo_console_put_stack(struct kymo_console *console, struct kymo_stack *stack)
 {
+	char count[KYMO_TEXT_BYTES];
+
 	if (stack->hidden)
-		fprintf(console->out, "  %" PRIu64 " frames that are not known\n", stack->hidden);
+		fprintf(console->out, "  %s, not known\n", kymo_text_counted(stack->hidden, "frame", count));
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct kymo_stack_frame *frame = &stack->frames[i];
 
@@ -236,9 +238,12 @@ void kymo_console_put_info(struct kymo_console *console)
 	char text[KYMO_DESCRIBE_BYTES], error[KYMO_TEXT_BYTES];
 	FILE *out = console->out;
 
-	fputs("trace    ", out);
-	kymo_text_put(out, console->path);
-	fputs("\nthread   ", out);
+	if (console->path) {
+		fputs("trace    ", out);
+		kymo_text_put(out, console->path);
+		putc('\n', out);
+	}
+	fputs("thread   ", out);
 	put_thread(console, event->stream);
 	fprintf(out, "\ntime     %.9f s ± %s\nevent    %" PRIu64, (double)event->t_ns / 1e9,
 		kymo_text_duration((double)event->t_err_ns, error), event->n);

@@ -11,11 +11,12 @@
 
 struct kymo_console {
 	struct kymo_replay *replay;
-	const char *path;
+	const char *path; /* NULL: of whoever asks */
 	struct kymo_console_opened *opened; /* holds @replay, once the trace has grown: see console_follow.c */
 	FILE *out;
 	bool is_terminal;
 	bool is_over;
+	bool is_in_editor; /* one command is run, for a client of the debug adapter */
 	bool has_failed; /* the last command */
 	uint32_t selected; /* frame: 0 is the one on top */
 	int64_t listed;	   /* the last line that `list` showed; 0: none since the last move */

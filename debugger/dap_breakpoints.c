@@ -6,6 +6,7 @@
 #include "debugger/dap_files.h"
 #include "debugger/dap_points.h"
 #include "replay/line_table.h"
+#include "replay/replay_uncaught.h"
 
 static void remove_last(struct kymo_breaks *breaks)
 {
@@ -71,7 +72,7 @@ static uint32_t finish(struct kymo_dap *dap, struct kymo_dap_point *point, struc
 /* How often @line of @file ran; -1: there is no code on it. */
 static int64_t times_run(const struct kymo_dap *dap, const struct kymo_dap_file *file, int64_t line)
 {
-	const struct kymo_hits *hits = &dap->index.hits;
+	const struct kymo_hits *hits = &dap->trace.index.hits;
 	int64_t times = -1;
 
 	for (uint32_t i = 1; i < hits->content_count; i++) {
@@ -91,7 +92,7 @@ static int64_t times_run(const struct kymo_dap *dap, const struct kymo_dap_file 
 
 static json_t *never_ran(const struct kymo_dap *dap, const struct kymo_dap_file *file, int64_t line, int64_t times)
 {
-	int64_t nearest = kymo_nearest_line(&dap->index, file->recorded, line);
+	int64_t nearest = kymo_nearest_line(&dap->trace.index, file->recorded, line);
 	const char *why = times < 0 ? "has no code that ran" : "never ran";
 	char message[160];
 
@@ -195,7 +196,7 @@ static json_t *set_function(struct kymo_dap *dap, const json_t *wanted)
 		remove_last(breaks);
 		return unverified("no function of this name was called");
 	}
-	content = dap->index.hits.contents[at->contents[0]].content;
+	content = dap->trace.index.hits.contents[at->contents[0]].content;
 	answer = verified(id);
 	json_object_set_new(answer, "source", kymo_dap_source_of(dap, kymo_dap_file(dap, content->file)));
 	json_object_set_new(answer, "line", json_integer(content->first_line - 1 + dap->lines_from));
@@ -218,9 +219,11 @@ int kymo_dap_set_function_breakpoints(struct kymo_dap *dap, const json_t *argume
 /* The types that @names lists; "": all. */
 static json_t *set_exceptions(struct kymo_dap *dap, const char *filter, const char *names)
 {
+	bool is_uncaught = filter && !strcmp(filter, "uncaught");
+	struct kymo_error error;
 	uint32_t id = 0;
 
-	if (!filter || strcmp(filter, "raised") != 0)
+	if (!is_uncaught && (!filter || strcmp(filter, "raised") != 0))
 		return unverified("there is no such filter");
 	do {
 		size_t length = strcspn(names += strspn(names, " ,"), " ,");
@@ -228,7 +231,10 @@ static json_t *set_exceptions(struct kymo_dap *dap, const char *filter, const ch
 		struct kymo_dap_point *point = calloc(1, sizeof(*point));
 
 		if (point && name && (length || !id))
-			id = finish(dap, point, kymo_break_at_exception(&dap->replay.breaks, name), id);
+			id = finish(dap, point,
+				    is_uncaught ? kymo_replay_break_at_uncaught(&dap->replay, name, &error)
+						: kymo_break_at_exception(&dap->replay.breaks, name),
+				    id);
 		else
 			free(point);
 		free(name);
@@ -245,6 +251,7 @@ int kymo_dap_set_exception_breakpoints(struct kymo_dap *dap, const json_t *argum
 	size_t i;
 
 	remove_kind(dap, KYMO_BREAK_EXCEPTION, NULL);
+	remove_kind(dap, KYMO_BREAK_UNCAUGHT, NULL);
 	json_array_foreach (json_object_get(arguments, "filters"), i, wanted)
 		json_array_append_new(set, set_exceptions(dap, json_string_value(wanted), ""));
 	json_array_foreach (json_object_get(arguments, "filterOptions"), i, wanted) {
@@ -267,7 +274,7 @@ static int compare_lines(const void *left, const void *right)
 static size_t find_lines(const struct kymo_dap *dap, const json_t *source, int64_t first, int64_t last, int64_t **lines,
 			 size_t *capacity)
 {
-	const struct kymo_hits *hits = &dap->index.hits;
+	const struct kymo_hits *hits = &dap->trace.index.hits;
 	size_t count = 0;
 
 	for (uint32_t i = 1; i < hits->content_count; i++) {

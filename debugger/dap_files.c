@@ -51,7 +51,7 @@ static char *join(const char *folder, const char *file)
 /* The text of @file in the trace.  False: it has none. */
 static bool read_text(struct kymo_dap *dap, const struct kymo_dap_file *file, struct kymo_source *text)
 {
-	if (kymo_traced_source(&dap->timeline, file->process, file->recorded, text, NULL))
+	if (kymo_traced_source(&dap->trace.timeline, file->process, file->recorded, text, NULL))
 		return false;
 	if (text->text)
 		return true;
@@ -142,7 +142,7 @@ int kymo_dap_set_source_root(struct kymo_dap *dap, const char *folder, struct ky
 
 int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error)
 {
-	const struct kymo_hits *hits = &dap->index.hits;
+	const struct kymo_hits *hits = &dap->trace.index.hits;
 	size_t count = 0;
 	int result = 0;
 
@@ -154,7 +154,7 @@ int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error)
 
 		dap->files[count++] = (struct kymo_dap_file){
 			.recorded = content->file,
-			.process = kymo_traced_find(&dap->timeline.definitions, content->process),
+			.process = kymo_traced_find(&dap->trace.timeline.definitions, content->process),
 		};
 	}
 	qsort(dap->files, count, sizeof(*dap->files), compare_files);
@@ -271,7 +271,7 @@ int kymo_dap_source(struct kymo_dap *dap, const json_t *arguments, json_t **body
 		wanted = kymo_dap_integer(json_object_get(arguments, "source"), "sourceReference", 0);
 	if (wanted < 1 || (uint64_t)wanted > dap->file_count)
 		return kymo_fail(error, -EINVAL, "sourceReference: there is no such source");
-	result = kymo_traced_source(&dap->timeline, dap->files[wanted - 1].process, dap->files[wanted - 1].recorded,
+	result = kymo_traced_source(&dap->trace.timeline, dap->files[wanted - 1].process, dap->files[wanted - 1].recorded,
 				    &text, error);
 	if (result)
 		return result;

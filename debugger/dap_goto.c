@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Going to moments: those at which a line ran, and those that are named in the client's console. */
-#include <inttypes.h>
+/* Going to moments at which a line ran. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "debugger/dap_files.h"
-#include "debugger/dap_points.h"
-#include "replay/places.h"
 #include "replay/replay_hits.h"
 
 static bool is_in_file(const struct kymo_break *at, const struct kymo_walker *walker, uint64_t hits)
@@ -33,7 +30,7 @@ static void add_target(struct kymo_dap *dap, json_t *targets, const char *label,
 static int find_targets(struct kymo_dap *dap, struct kymo_dap_file *file, int64_t line, json_t *targets,
 			struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&dap->timeline, kymo_replay_event(&dap->replay));
+	struct kymo_moment now = kymo_moment_of(&dap->trace.timeline, kymo_replay_event(&dap->replay));
 	struct kymo_moment first = kymo_before_all(), end = kymo_after_all(), found;
 	const struct {
 		const char *label;
@@ -97,40 +94,4 @@ int kymo_dap_goto(struct kymo_dap *dap, const json_t *arguments, json_t **body, 
 		return result;
 	}
 	return kymo_fail(error, -EINVAL, "targetId: there is no such target");
-}
-
-/* What @expression comes to where the replay stands. */
-static int evaluate_here(struct kymo_dap *dap, const char *expression, json_t **body, struct kymo_error *error)
-{
-	struct kymo_error why;
-	struct kymo_condition *condition = kymo_condition_new(expression, &why);
-	char value[1024];
-
-	if (!condition || kymo_condition_needs_hits(condition)) {
-		kymo_condition_free(condition);
-		return kymo_fail(error, -EINVAL, "values of variables are not recorded");
-	}
-	kymo_condition_value(condition, &dap->replay.walker, 0, value, sizeof(value));
-	kymo_condition_free(condition);
-	return kymo_dap_answer(body, json_pack("{s:o, s:i}", "result", kymo_dap_text(value), "variablesReference", 0),
-			       error);
-}
-
-int kymo_dap_evaluate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
-{
-	const char *expression = kymo_dap_string(arguments, "expression"),
-		   *context = kymo_dap_string(arguments, "context");
-	char where[64];
-	int result;
-
-	if (!expression)
-		return kymo_fail(error, -EINVAL, "expression is missing");
-	if (!context || strcmp(context, "repl") != 0 || strncmp(expression, "goto ", 5) != 0)
-		return evaluate_here(dap, expression, body, error);
-	result = kymo_replay_goto(&dap->replay, expression + 5, error);
-	if (result)
-		return result;
-	kymo_dap_stopped(dap, "goto", NULL, NULL);
-	snprintf(where, sizeof(where), "at %.6f s", (double)kymo_replay_event(&dap->replay)->t_ns / 1e9);
-	return kymo_dap_answer(body, json_pack("{s:s, s:i}", "result", where, "variablesReference", 0), error);
 }

@@ -28,10 +28,14 @@ static json_t *capabilities(void)
 		"supportsDelayedStackTraceLoading",
 		"supportsTerminateRequest",
 	};
+	static const char types[] = "Names of exception types, e.g. KeyError, OSError";
 	json_t *body = json_pack(
-		"{s:[{s:s, s:s, s:s, s:b, s:b, s:s}]}", "exceptionBreakpointFilters", "filter", "raised", "label",
-		"Raised Exceptions", "description", "Where an exception is raised, caught or not", "default", 0,
-		"supportsCondition", 1, "conditionDescription", "Names of exception types, e.g. KeyError, OSError");
+		"{s:[{s:s, s:s, s:s, s:b, s:b, s:s}, {s:s, s:s, s:s, s:b, s:b, s:s}]}", "exceptionBreakpointFilters",
+		"filter", "raised", "label", "Raised Exceptions", "description",
+		"Where an exception is raised, caught or not", "default", 0, "supportsCondition", 1,
+		"conditionDescription", types, "filter", "uncaught", "label", "Uncaught Exceptions", "description",
+		"Where an exception is raised that nothing catches", "default", 1, "supportsCondition", 1,
+		"conditionDescription", types);
 
 	for (size_t i = 0; i < sizeof(does) / sizeof(*does); i++)
 		json_object_set_new(body, does[i], json_true());
@@ -76,13 +80,13 @@ static int take_position(struct kymo_dap *dap, const json_t *position, struct ky
 /* All replays of the trace. */
 static int open_replays(struct kymo_dap *dap, struct kymo_error *error)
 {
-	int result = kymo_replay_open(&dap->replay, &dap->index, error);
+	int result = kymo_replay_open(&dap->replay, &dap->trace.index, error);
 
 	if (result)
 		return result;
-	result = kymo_replay_open(&dap->logs, &dap->index, error);
+	result = kymo_replay_open(&dap->logs, &dap->trace.index, error);
 	if (!result) {
-		result = kymo_replay_open(&dap->side, &dap->index, error);
+		result = kymo_replay_open(&dap->side, &dap->trace.index, error);
 		if (!result)
 			return 0;
 		kymo_replay_close(&dap->logs);
@@ -93,19 +97,14 @@ static int open_replays(struct kymo_dap *dap, struct kymo_error *error)
 
 static int open_trace(struct kymo_dap *dap, const char *path, struct kymo_error *error)
 {
-	int result = kymo_timeline_open(&dap->timeline, path, 0, error);
+	int result = kymo_indexed_open(&dap->trace, path, true, NULL, error);
 
 	if (result)
 		return result;
-	kymo_report_damage(&dap->timeline.trace);
-	result = kymo_index_open(&dap->index, &dap->timeline, path, error);
-	if (!result) {
-		result = open_replays(dap, error);
-		if (result)
-			kymo_index_close(&dap->index);
-	}
+	kymo_report_damage(&dap->trace.timeline.trace);
+	result = open_replays(dap, error);
 	if (result)
-		kymo_timeline_close(&dap->timeline);
+		kymo_indexed_close(&dap->trace);
 	dap->has_trace = !result;
 	return result;
 }
@@ -118,8 +117,7 @@ void kymo_dap_close(struct kymo_dap *dap)
 	kymo_replay_close(&dap->side);
 	kymo_replay_close(&dap->logs);
 	kymo_replay_close(&dap->replay);
-	kymo_index_close(&dap->index);
-	kymo_timeline_close(&dap->timeline);
+	kymo_indexed_close(&dap->trace);
 	dap->has_trace = false;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Going through the run: steps, and on to breakpoints, in both directions. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "debugger/dap_files.h"
 #include "debugger/dap_points.h"
 #include "replay/replay_hits.h"
+#include "replay/text.h"
 
 /* Of the lines that log points print in one move, the first so many are shown. */
 #define MAX_LOGGED 10000U
@@ -86,7 +86,7 @@ static void print_logged(struct kymo_dap *dap, const struct logged *logged)
  */
 static int print_log(struct kymo_dap *dap, const struct kymo_moment *from, struct kymo_error *error)
 {
-	struct kymo_timeline *timeline = &dap->timeline;
+	struct kymo_timeline *timeline = &dap->trace.timeline;
 	struct kymo_moment here = kymo_moment_of(timeline, kymo_replay_event(&dap->replay));
 	bool is_back = kymo_moment_compare(timeline, &here, from) < 0;
 	struct log_output output = {.timeline = timeline};
@@ -120,24 +120,33 @@ static void tell_break(struct kymo_dap *dap)
 		[KYMO_BREAK_LINE] = "breakpoint",
 		[KYMO_BREAK_FUNCTION] = "function breakpoint",
 		[KYMO_BREAK_EXCEPTION] = "exception",
+		[KYMO_BREAK_UNCAUGHT] = "exception",
 	};
 	const struct kymo_break *hit = dap->replay.hit;
 	const struct kymo_dap_point *point = hit->context;
 	const char *name = kymo_replay_event(&dap->replay)->name;
 	json_t *more = json_pack("{s:[I]}", "hitBreakpointIds", (json_int_t)point->shown_id);
 
-	if (hit->kind == KYMO_BREAK_EXCEPTION && name)
+	if ((hit->kind == KYMO_BREAK_EXCEPTION || hit->kind == KYMO_BREAK_UNCAUGHT) && name)
 		json_object_set_new(more, "text", kymo_dap_text(name));
 	kymo_dap_stopped(dap, reasons[hit->kind], NULL, more);
+}
+
+void kymo_dap_arrived(struct kymo_dap *dap)
+{
+	if (dap->replay.hit)
+		tell_break(dap);
+	else
+		kymo_dap_stopped(dap, "goto", NULL, NULL);
 }
 
 static void tell_missing(struct kymo_dap *dap, const char *reason)
 {
 	const struct kymo_event *event = kymo_replay_event(&dap->replay);
-	char why[KYMO_LOSS_TEXT_BYTES], text[160] = "not recorded: what happened here cannot be rebuilt";
+	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], text[160] = "not recorded: what happened here cannot be rebuilt";
 
 	if (event->kind == KYMO_EVENT_GAP)
-		snprintf(text, sizeof(text), "not recorded: %" PRIu64 " events lost (%s)", event->lost,
+		snprintf(text, sizeof(text), "not recorded: %s lost (%s)", kymo_text_counted(event->lost, "event", count),
 			 kymo_loss_text(event->lost_reasons, why));
 	kymo_dap_stopped(dap, reason, text, NULL);
 }
@@ -179,7 +188,7 @@ static int take_thread(struct kymo_dap *dap, const json_t *arguments, struct kym
 		kymo_dap_forget_views(dap);
 		result = result < 0 ? result : 0;
 	}
-	*from = kymo_moment_of(&dap->timeline, kymo_replay_event(&dap->replay));
+	*from = kymo_moment_of(&dap->trace.timeline, kymo_replay_event(&dap->replay));
 	return result;
 }
 
@@ -233,7 +242,7 @@ int kymo_dap_step_out(struct kymo_dap *dap, const json_t *arguments, json_t **bo
 
 int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *error)
 {
-	struct kymo_moment from = kymo_moment_of(&dap->timeline, kymo_replay_event(&dap->replay));
+	struct kymo_moment from = kymo_moment_of(&dap->trace.timeline, kymo_replay_event(&dap->replay));
 	int result = is_forwards ? kymo_replay_forward(&dap->replay, KYMO_GO_CONTINUE, error)
 				 : kymo_replay_backward(&dap->replay, KYMO_GO_CONTINUE, error);
 

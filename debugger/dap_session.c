@@ -14,34 +14,35 @@ static const struct {
 	const char *command;
 	kymo_dap_request answer;
 	bool needs_trace;
+	bool is_quiet; /* nobody wants a window that says why: clients ask on their own, also when it is late, or show it elsewhere */
 } requests[] = {
-	{"initialize", kymo_dap_initialize, false},
-	{"launch", kymo_dap_launch, false},
-	{"attach", kymo_dap_attach, false},
-	{"disconnect", kymo_dap_disconnect, false},
-	{"terminate", kymo_dap_terminate, false},
-	{"configurationDone", kymo_dap_configuration_done, true},
-	{"setBreakpoints", kymo_dap_set_breakpoints, true},
-	{"setFunctionBreakpoints", kymo_dap_set_function_breakpoints, true},
-	{"setExceptionBreakpoints", kymo_dap_set_exception_breakpoints, true},
-	{"breakpointLocations", kymo_dap_breakpoint_locations, true},
-	{"threads", kymo_dap_threads, true},
-	{"stackTrace", kymo_dap_stack_trace, true},
-	{"scopes", kymo_dap_scopes, true},
-	{"variables", kymo_dap_variables, true},
-	{"exceptionInfo", kymo_dap_exception_info, true},
-	{"source", kymo_dap_source, true},
-	{"loadedSources", kymo_dap_loaded_sources, true},
-	{"next", kymo_dap_next, true},
-	{"stepIn", kymo_dap_step_in, true},
-	{"stepOut", kymo_dap_step_out, true},
-	{"stepBack", kymo_dap_step_back, true},
-	{"continue", kymo_dap_continue, true},
-	{"reverseContinue", kymo_dap_reverse_continue, true},
-	{"pause", kymo_dap_pause, true},
-	{"gotoTargets", kymo_dap_goto_targets, true},
-	{"goto", kymo_dap_goto, true},
-	{"evaluate", kymo_dap_evaluate, true},
+	{"initialize", kymo_dap_initialize, false, false},
+	{"launch", kymo_dap_launch, false, false},
+	{"attach", kymo_dap_attach, false, false},
+	{"disconnect", kymo_dap_disconnect, false, false},
+	{"terminate", kymo_dap_terminate, false, false},
+	{"configurationDone", kymo_dap_configuration_done, true, false},
+	{"setBreakpoints", kymo_dap_set_breakpoints, true, false},
+	{"setFunctionBreakpoints", kymo_dap_set_function_breakpoints, true, false},
+	{"setExceptionBreakpoints", kymo_dap_set_exception_breakpoints, true, false},
+	{"breakpointLocations", kymo_dap_breakpoint_locations, true, false},
+	{"threads", kymo_dap_threads, true, false},
+	{"stackTrace", kymo_dap_stack_trace, true, true},
+	{"scopes", kymo_dap_scopes, true, true},
+	{"variables", kymo_dap_variables, true, true},
+	{"exceptionInfo", kymo_dap_exception_info, true, true},
+	{"source", kymo_dap_source, true, false},
+	{"loadedSources", kymo_dap_loaded_sources, true, false},
+	{"next", kymo_dap_next, true, false},
+	{"stepIn", kymo_dap_step_in, true, false},
+	{"stepOut", kymo_dap_step_out, true, false},
+	{"stepBack", kymo_dap_step_back, true, false},
+	{"continue", kymo_dap_continue, true, false},
+	{"reverseContinue", kymo_dap_reverse_continue, true, false},
+	{"pause", kymo_dap_pause, true, false},
+	{"gotoTargets", kymo_dap_goto_targets, true, false},
+	{"goto", kymo_dap_goto, true, false},
+	{"evaluate", kymo_dap_evaluate, true, true},
 };
 
 json_t *kymo_dap_text(const char *text)
@@ -86,7 +87,7 @@ int kymo_dap_thread(const struct kymo_dap *dap, const json_t *arguments, size_t 
 {
 	int64_t id = kymo_dap_integer(arguments, "threadId", 0);
 
-	if (id < 1 || (uint64_t)id > dap->timeline.stream_count)
+	if (id < 1 || (uint64_t)id > dap->trace.timeline.stream_count)
 		return kymo_fail(error, -EINVAL, "threadId: there is no such thread");
 	*stream = (size_t)id - 1;
 	return 0;
@@ -122,6 +123,14 @@ static int send_events(struct kymo_dap *dap, struct kymo_error *error)
 	return result;
 }
 
+static bool is_quiet(const char *command)
+{
+	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
+		if (!strcmp(requests[i].command, command))
+			return requests[i].is_quiet;
+	return false;
+}
+
 static int send_response(struct kymo_dap *dap, json_int_t to, const char *command, json_t *body,
 			 const struct kymo_error *why, struct kymo_error *error)
 {
@@ -132,7 +141,8 @@ static int send_response(struct kymo_dap *dap, json_int_t to, const char *comman
 	if (why) {
 		json_object_set_new(message, "message", kymo_dap_text(why->message));
 		body = json_pack("{s:{s:i, s:s, s:{s:o}, s:b}}", "error", "id", 1, "format", "{text}", "variables",
-				 "text", kymo_dap_text(why->message), "showUser", 1);
+				 "text", kymo_dap_text(why->message), "showUser",
+				 !is_quiet(command));
 	}
 	if (body)
 		json_object_set_new(message, "body", body);

@@ -11,6 +11,7 @@
 
 #include "debugger/dap.h"
 #include "debugger/dap_wire.h"
+#include "replay/indexed.h"
 #include "replay/replay.h"
 
 /* The stack of one thread where the replay stands; made when it is asked for. */
@@ -37,8 +38,7 @@ struct kymo_dap {
 	int64_t lines_from, columns_from; /* what the client calls the first one */
 
 	bool has_trace; /* it was launched */
-	struct kymo_timeline timeline;
-	struct kymo_index index;
+	struct kymo_indexed trace;
 	struct kymo_replay replay; /* where it stands, and where it stops */
 	struct kymo_replay logs;   /* its breaks are the log points */
 	struct kymo_replay side;   /* to look elsewhere from there */
@@ -114,6 +114,8 @@ int kymo_dap_stack_trace(struct kymo_dap *dap, const json_t *arguments, json_t *
 int kymo_dap_scopes(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_variables(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
+/* True if @name is a local variable of the frame @id. */
+bool kymo_dap_is_local(const struct kymo_dap *dap, int64_t id, const char *name);
 /* The replay stands elsewhere. */
 void kymo_dap_forget_views(struct kymo_dap *dap);
 
@@ -134,10 +136,14 @@ KYMO_MUST_CHECK
 int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *error);
 /* Tell that it stands where it stands now, and why; @more: of the body, or NULL; taken over. */
 void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more);
+/* The same, after something else than a request to move has led there. */
+void kymo_dap_arrived(struct kymo_dap *dap);
 
 /* dap_goto.c */
 int kymo_dap_goto_targets(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_goto(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
+
+/* dap_evaluate.c */
 int kymo_dap_evaluate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "debugger/dap_files.h"
 #include "replay/line_table.h"
+#include "replay/text.h"
 
 /* Ids of frames begin anew behind this one; whoever has that many of them is through with the old ones. */
 #define MAX_FRAME_ID (1U << 30)
@@ -33,9 +34,9 @@ int kymo_dap_threads(struct kymo_dap *dap, const json_t *arguments, json_t **bod
 	json_t *threads = json_array();
 
 	(void)arguments;
-	for (size_t i = 0; i < dap->timeline.stream_count; i++)
+	for (size_t i = 0; i < dap->trace.timeline.stream_count; i++)
 		json_array_append_new(threads, json_pack("{s:I, s:o}", "id", (json_int_t)kymo_dap_thread_id(i), "name",
-							 thread_name(&dap->timeline.streams[i])));
+							 thread_name(&dap->trace.timeline.streams[i])));
 	return kymo_dap_answer(body, json_pack("{s:o}", "threads", threads), error);
 }
 
@@ -54,14 +55,14 @@ void kymo_dap_forget_views(struct kymo_dap *dap)
 static char *describe_missing(const struct kymo_replay *replay, const struct kymo_stack *stack)
 {
 	const struct kymo_event *event = kymo_replay_event(replay);
-	char why[KYMO_LOSS_TEXT_BYTES], *text = NULL;
+	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], *text = NULL;
 	int length = 0;
 
 	if (event->kind == KYMO_EVENT_GAP)
-		length = asprintf(&text, "not recorded: %" PRIu64 " events lost (%s)", event->lost,
+		length = asprintf(&text, "not recorded: %s lost (%s)", kymo_text_counted(event->lost, "event", count),
 				  kymo_loss_text(event->lost_reasons, why));
 	else if (stack->hidden)
-		length = asprintf(&text, "not recorded: %" PRIu64 " frames", stack->hidden);
+		length = asprintf(&text, "not recorded: %s", kymo_text_counted(stack->hidden, "frame", count));
 	return length < 0 ? NULL : text;
 }
 
@@ -78,9 +79,9 @@ static int view_here(struct kymo_replay *replay, struct kymo_dap_view *view, str
 /* The same, of a thread that the replay does not stand in. */
 static int view_other(struct kymo_dap *dap, struct kymo_dap_view *view, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(&dap->timeline, kymo_replay_event(&dap->replay)), then;
+	struct kymo_moment now = kymo_moment_of(&dap->trace.timeline, kymo_replay_event(&dap->replay)), then;
 	const struct kymo_stack *stack = &dap->side.walker.stack;
-	int result = kymo_moment_of_thread(&dap->index, view->stream, &now, &then, error);
+	int result = kymo_moment_of_thread(&dap->trace.index, view->stream, &now, &then, error);
 
 	if (result > 0)
 		result = kymo_replay_seek(&dap->side, view->stream, then.at, error);
@@ -180,6 +181,20 @@ static bool find_frame(const struct kymo_dap *dap, int64_t id, const struct kymo
 	return false;
 }
 
+bool kymo_dap_is_local(const struct kymo_dap *dap, int64_t id, const char *name)
+{
+	const struct kymo_content *content;
+	const char *local;
+
+	if (!find_frame(dap, id, &content) || !content)
+		return false;
+	local = content->locals;
+	for (uint32_t i = 0; i < content->local_count; i++, local += strlen(local) + 1)
+		if (!strcmp(local, name))
+			return true;
+	return false;
+}
+
 /* Its locals have the id of their frame. */
 int kymo_dap_scopes(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
 {
@@ -224,6 +239,7 @@ int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_
 {
 	const struct kymo_event *event = kymo_replay_event(&dap->replay);
 	const char *role = kymo_event_name_role(event);
+	const struct kymo_break *hit = dap->replay.hit;
 	size_t stream;
 	int result = kymo_dap_thread(dap, arguments, &stream, error);
 
@@ -233,6 +249,6 @@ int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_
 		return kymo_fail(error, -EINVAL, "threadId: no exception is raised there");
 	return kymo_dap_answer(body,
 			       json_pack("{s:o, s:s, s:{s:o}}", "exceptionId", kymo_dap_text(event->name), "breakMode",
-					 "always", "details", "typeName", kymo_dap_text(event->name)),
+					 hit && hit->kind == KYMO_BREAK_UNCAUGHT ? "unhandled" : "always", "details", "typeName", kymo_dap_text(event->name)),
 			       error);
 }

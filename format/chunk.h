@@ -43,7 +43,7 @@
 #define KYMO_MAX_SLOTS 4096U
 
 /* Bytes at the end of a slot that no event starts in: an event, the records that go before it
- * (TIME, SWITCH, CODE) and a
+ * (TIME, SWITCH, TASK, LASTI, CODE) and a
  * flushed branch word fit, and no store leaves the slot. */
 #define KYMO_SLOT_SLACK 128U
 
@@ -79,6 +79,7 @@ enum kymo_loss {
 	KYMO_LOSS_DAMAGED = 1 << 4,     /* a frame that failed its check: found by the decoder */
 	KYMO_LOSS_STORAGE = 1 << 5,     /* the reader could not write: disk full, size limit */
 	KYMO_LOSS_READER = 1 << 6,      /* the reader stopped while producers lived */
+	KYMO_LOSS_DISCARDED = 1 << 7,   /* on purpose: the program dropped the segment that they were in */
 };
 
 /*
@@ -109,7 +110,8 @@ struct kymo_chunk_header {
 	_Atomic uint64_t commit;
 	uint64_t close_clock;  /* counter when sealed; 0 while open */
 	uint64_t last_ordinal; /* ordinal of the last event, when sealed; 0 while open */
-	uint64_t reserved0[4];
+	uint64_t segment;      /* that all of the chunk lies in; 0: none.  Set as it opens; 0 if sealed later */
+	uint64_t reserved0[3];
 	/* line 1: written once, before the state says open */
 	uint64_t open_clock;
 	uint64_t first_ordinal; /* ordinal that the first event of this chunk has */

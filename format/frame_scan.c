@@ -26,9 +26,9 @@ int kymo_frame_scan_begin(struct kymo_frame_scan *scan, int fd, struct kymo_trac
 	    kymo_trace_header_crc(header) != header->crc32c)
 		return kymo_fail(error, -EBADMSG, "not a trace: its header is cut or damaged");
 	if (header->version != KYMO_TRACE_VERSION || header->header_bytes != sizeof *header ||
-	    header->required_features & ~KYMO_FEATURE_FLOW)
+	    header->required_features & ~KYMO_FEATURES)
 		return kymo_fail(error, -EBADMSG, "a trace of another version: %u, features 0x%llx",
-				 header->version, (unsigned long long)header->required_features & ~KYMO_FEATURE_FLOW);
+				 header->version, (unsigned long long)header->required_features & ~KYMO_FEATURES);
 	scan->size = (uint64_t)status.st_size;
 	return 0;
 }

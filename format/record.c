@@ -21,9 +21,10 @@ static uint64_t load_le(const uint8_t *bytes, size_t width)
 	}
 }
 
-static enum kymo_decode decode_stack(size_t bytes, struct kymo_record *record)
+/* A record that has @record->a more bytes. */
+static enum kymo_decode decode_block(size_t bytes, uint64_t max_bytes, struct kymo_record *record)
 {
-	if (record->a > KYMO_SYNC_MAX_BYTES)
+	if (record->a > max_bytes)
 		return KYMO_DECODE_CORRUPT;
 	record->bytes += (uint32_t)record->a;
 	return bytes < record->bytes ? KYMO_DECODE_TRUNCATED : KYMO_DECODE_OK;
@@ -46,8 +47,11 @@ static enum kymo_decode decode_special(const uint8_t *payload, size_t bytes, boo
 		return record->a > 1 ? KYMO_DECODE_OK : KYMO_DECODE_CORRUPT;
 	record->extended = payload[1];
 	if (is_flow && (record->extended == KYMO_EXTENDED_STACK || record->extended == KYMO_EXTENDED_OTHER_STACK))
-		return decode_stack(bytes, record);
-	if (record->extended != KYMO_EXTENDED_MARK && record->extended != KYMO_EXTENDED_INTERPRETER)
+		return decode_block(bytes, KYMO_SYNC_MAX_BYTES, record);
+	if (record->extended == KYMO_EXTENDED_VALUES)
+		return decode_block(bytes, KYMO_VALUES_MAX_BYTES, record);
+	if (record->extended != KYMO_EXTENDED_MARK && record->extended != KYMO_EXTENDED_INTERPRETER &&
+	    record->extended != KYMO_EXTENDED_TASK)
 		return KYMO_DECODE_CORRUPT;
 	return KYMO_DECODE_OK;
 }

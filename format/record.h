@@ -3,7 +3,7 @@
  * Records: what a chunk's payload is made of, after its sync block.
  *
  * A record is a tag byte and up to two little-endian fields.  The decoder keeps
- * four registers, all reset at the start of each chunk, so that a chunk can be
+ * five registers, all reset at the start of each chunk, so that a chunk can be
  * decoded alone:
  *
  *   code     id of the code object that the next event belongs to; none at first.
@@ -12,6 +12,7 @@
  *   offset   in code units (2 bytes); set to 0 by CODE and PY_START, by
  *            INSTRUCTION to its offset.
  *   clock    the chunk's open_clock; advanced by TIME.
+ *   task     id of the asyncio task that runs; none at first.  TASK sets it, before a coroutine is entered.
  *
  * Tags:
  *   0x00          invalid: a zero byte is never a record
@@ -83,6 +84,8 @@ enum kymo_extended {
 				    exits left it */
 	KYMO_EXTENDED_OTHER_STACK = 4, /* flow: the same, and the frame on top is not the one that was there, or was
 					  moved, even where they look alike */
+	KYMO_EXTENDED_TASK = 5, /* u32 task id, 0: none: coroutines are entered in this one from here on */
+	KYMO_EXTENDED_VALUES = 6, /* u32 bytes of what follows: a block of values (format/value.h), which belongs to the next event */
 };
 
 /* Offsets are in code units of 2 bytes, as CPython's instructions are. */
@@ -98,7 +101,7 @@ enum kymo_extended {
 #define KYMO_LINE_BIAS 64
 #define KYMO_SITE_BIAS 2
 #define KYMO_SHORT_SITES 0x80
-#define KYMO_MAX_RECORD_BYTES 17U /* of all but STACK */
+#define KYMO_MAX_RECORD_BYTES 17U /* of all but STACK and VALUES */
 
 /* An id that stands for "not defined": the definitions stream was full, or the
  * thing was gone before it could be named. */
@@ -131,6 +134,8 @@ struct kymo_record {
 
 /* Tag, enum kymo_extended and field of an EXTENDED record. */
 #define KYMO_EXTENDED_BYTES 6U
+
+#define KYMO_VALUES_MAX_BYTES 0x10000U /* of a block of values */
 
 /* A sync block lies behind its first KYMO_EXTENDED_BYTES. */
 static inline bool kymo_is_stack(const struct kymo_record *record)

@@ -37,7 +37,10 @@ struct kymo_trace_header {
 static_assert(sizeof(struct kymo_trace_header) == 64, "format");
 
 /* Bits of required_features. */
-#define KYMO_FEATURE_FLOW UINT64_C(1) /* records are as kymo_flow_record_decode() takes them */
+#define KYMO_FEATURE_FLOW UINT64_C(1)  /* records are as kymo_flow_record_decode() takes them */
+#define KYMO_FEATURE_TASKS UINT64_C(2) /* there may be TASK records */
+#define KYMO_FEATURE_VALUES UINT64_C(4) /* there may be VALUES records */
+#define KYMO_FEATURES (KYMO_FEATURE_FLOW | KYMO_FEATURE_TASKS | KYMO_FEATURE_VALUES) /* that this version knows */
 
 enum kymo_frame_kind {
 	KYMO_FRAME_CHUNK = 1,   /* payload of one chunk, sync block first */

@@ -39,6 +39,15 @@ static const char *clock_name(uint32_t mode)
 	return mode == KYMO_CLOCK_EXACT ? "exact" : mode == KYMO_CLOCK_NONE ? "none" : "sampled";
 }
 
+/* Whose values are recorded; null: none are. */
+static json_t *describe_values(const Kymo__Values *values)
+{
+	static const char *const names[] = {NULL, "args", "locals", "globals"};
+	unsigned scope = values ? (unsigned)values->scope : 0;
+
+	return text(scope < 4 ? names[scope] : "?");
+}
+
 static json_t *describe_config(const Kymo__Config *config)
 {
 	json_t *kinds = json_array();
@@ -48,12 +57,12 @@ static json_t *describe_config(const Kymo__Config *config)
 	for (unsigned kind = 1; kind < KYMO_KINDS; kind++)
 		if (config->events >> kind & 1 && kymo_kind_is_event((enum kymo_kind)kind))
 			json_array_append_new(kinds, text(kymo_kind_name(kind)));
-	return json_pack("{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "profile", text(config->profile), "events",
+	return json_pack("{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "profile", text(config->profile), "events",
 			 kinds, "policy", policy_name(config->policy), "clock", clock_name(config->clock_mode), "ring_size",
 			 number(config->ring_bytes), "max_size", number(config->max_bytes), "source",
 			 texts(config->source, config->n_source), "include", texts(config->include, config->n_include), "omit",
 			 texts(config->omit, config->n_omit), "no_stdlib", config->no_stdlib, "no_subprocesses",
-			 config->no_subprocesses);
+			 config->no_subprocesses, "values", describe_values(config->values));
 }
 
 static json_t *describe_process(const struct kymo_timeline *timeline, const struct kymo_traced_process *process)

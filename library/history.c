@@ -9,20 +9,15 @@
 #include "format/kinds.h"
 #include "library/describe_json.h"
 #include "library/history_private.h"
+#include "replay/event_values.h"
 #include "replay/merge.h"
 #include "replay/sources.h"
 
 int kymo_history_open(const char *path, struct kymo_history **out, char *error, size_t error_bytes)
 {
 	struct kymo_history *history = calloc(1, sizeof *history);
-	int result = history ? kymo_timeline_open(&history->timeline, path, 0, &history->error)
-			     : -ENOMEM;
+	int result = history ? kymo_indexed_open(&history->trace, path, true, NULL, &history->error) : -ENOMEM;
 
-	if (!result) {
-		result = kymo_index_open(&history->index, &history->timeline, path, &history->error);
-		if (result)
-			kymo_timeline_close(&history->timeline);
-	}
 	if (result) {
 		if (error_bytes)
 			strncpy(error, history ? history->error.message : "out of memory", error_bytes - 1)[error_bytes - 1] = '\0';
@@ -37,8 +32,7 @@ void kymo_history_close(struct kymo_history *history)
 {
 	if (!history)
 		return;
-	kymo_index_close(&history->index);
-	kymo_timeline_close(&history->timeline);
+	kymo_indexed_close(&history->trace);
 	free(history);
 }
 
@@ -54,7 +48,7 @@ void kymo_history_free(void *memory)
 
 char *kymo_history_describe(struct kymo_history *history)
 {
-	return kymo_describe_json(&history->timeline, &history->index);
+	return kymo_describe_json(&history->trace.timeline, &history->trace.index);
 }
 
 void kymo_history_put_event(const struct kymo_timeline *timeline, const struct kymo_event *event,
@@ -79,7 +73,31 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 		.lost_reasons = event->kind == KYMO_EVENT_GAP ? event->lost_reasons : 0,
 		.interpreter = event->interpreter,
 		.turn = event->slice,
+		.task = event->task_id,
+		.task_name = event->task ? event->task->name : NULL,
 	};
+}
+
+int kymo_history_values(const struct kymo_event *event, char **values)
+{
+	size_t bytes;
+	FILE *out;
+
+	*values = NULL;
+	if (!event->values.bytes)
+		return 0;
+	out = open_memstream(values, &bytes);
+	if (!out)
+		return -ENOMEM;
+	kymo_event_put_values_json(out, event);
+	fputs(ftell(out) ? "}" : ",}", out);
+	if (fclose(out)) {
+		free(*values);
+		*values = NULL;
+		return -ENOMEM;
+	}
+	**values = '{'; /* instead of a comma */
+	return 0;
 }
 
 struct kymo_history_events {
@@ -87,6 +105,12 @@ struct kymo_history_events {
 	struct kymo_merge *merge;
 	struct kymo_history_slice slice;
 	uint64_t kinds;
+	/* the last answer to what slice.files asks */
+	const struct kymo_code *asked;
+	bool is_wanted;
+	/* values of what was read last */
+	char **values;
+	size_t values_count, values_capacity;
 };
 
 static bool wants_stream(const struct kymo_stream *stream, void *context)
@@ -94,11 +118,10 @@ static bool wants_stream(const struct kymo_stream *stream, void *context)
 	const struct kymo_history_events *events = context;
 
 	return events->slice.thread < 0 ||
-	       (size_t)events->slice.thread == (size_t)(stream - events->history->timeline.streams);
+	       (size_t)events->slice.thread == (size_t)(stream - events->history->trace.timeline.streams);
 }
 
-/* The mask of kinds that @names has, or 0. */
-static uint64_t parse_kinds(const char *names)
+uint64_t kymo_history_kinds(const char *names)
 {
 	uint64_t kinds = 0;
 
@@ -129,15 +152,15 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 
 	if (!events)
 		return kymo_fail(&history->error, -ENOMEM, "out of memory");
-	if (slice->thread >= 0 && (size_t)slice->thread >= history->timeline.stream_count) {
+	if (slice->thread >= 0 && (size_t)slice->thread >= history->trace.timeline.stream_count) {
 		free(events);
 		return kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
 	}
-	*events = (struct kymo_history_events){.history = history, .slice = *slice, .kinds = parse_kinds(slice->kinds)};
+	*events = (struct kymo_history_events){.history = history, .slice = *slice, .kinds = kymo_history_kinds(slice->kinds)};
 	if (!events->kinds)
 		result = kymo_fail(&history->error, -EINVAL, "'%s': no such event", slice->kinds);
 	else
-		result = kymo_merge_open(&events->merge, &history->timeline, slice->from_ns, wants_stream, events,
+		result = kymo_merge_open(&events->merge, &history->trace.timeline, slice->from_ns, wants_stream, events,
 					 &history->error);
 	if (result)
 		free(events);
@@ -146,27 +169,68 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 	return result;
 }
 
+static bool wants_code(struct kymo_history_events *events, const struct kymo_code *code)
+{
+	const char *const *file = events->slice.files;
+
+	if (!file || !code)
+		return true;
+	if (code != events->asked) {
+		while (*file && strcmp(*file, code->content->file))
+			file++;
+		events->asked = code;
+		events->is_wanted = *file;
+	}
+	return events->is_wanted;
+}
+
+static void forget_values(struct kymo_history_events *events)
+{
+	while (events->values_count)
+		free(events->values[--events->values_count]);
+}
+
+static int put_values(struct kymo_history_events *events, const struct kymo_event *event, struct kymo_history_event *out)
+{
+	char *values;
+
+	if (!event->values.bytes)
+		return 0;
+	if (kymo_grow(&events->values, &events->values_capacity, events->values_count + 1, sizeof(*events->values)) ||
+	    kymo_history_values(event, &values))
+		return kymo_fail(&events->history->error, -ENOMEM, "out of memory");
+	out->values = events->values[events->values_count++] = values;
+	return 0;
+}
+
 int kymo_history_events_read(struct kymo_history_events *events, struct kymo_history_event *out, int count)
 {
 	struct kymo_event event;
 	int done = 0, result = 1;
 
+	forget_values(events);
 	while (done < count && (result = kymo_merge_next(events->merge, &event, &events->history->error)) > 0) {
 		/* What comes after this one happened after its lower bound. */
 		if (event.t_ns - (int64_t)event.t_err_ns > events->slice.to_ns)
 			break;
 		if (event.t_ns < events->slice.from_ns || event.t_ns > events->slice.to_ns ||
-		    !(events->kinds >> event.kind & 1))
+		    !(events->kinds >> event.kind & 1) || !wants_code(events, event.code))
 			continue;
-		kymo_history_put_event(&events->history->timeline, &event, &out[done++]);
+		kymo_history_put_event(&events->history->trace.timeline, &event, &out[done]);
+		result = put_values(events, &event, &out[done++]);
+		if (result)
+			break;
 	}
 	return result < 0 ? result : done;
 }
 
 void kymo_history_events_close(struct kymo_history_events *events)
 {
-	if (events)
-		kymo_merge_close(events->merge);
+	if (!events)
+		return;
+	kymo_merge_close(events->merge);
+	forget_values(events);
+	free(events->values);
 	free(events);
 }
 
@@ -175,9 +239,9 @@ int kymo_history_source(struct kymo_history *history, uint32_t thread, const cha
 	struct kymo_source source;
 	int result;
 
-	if (thread >= history->timeline.stream_count)
+	if (thread >= history->trace.timeline.stream_count)
 		return kymo_fail(&history->error, -EINVAL, "there is no thread %u", (unsigned)thread);
-	result = kymo_traced_source(&history->timeline, history->timeline.streams[thread].process, file, &source,
+	result = kymo_traced_source(&history->trace.timeline, history->trace.timeline.streams[thread].process, file, &source,
 				    &history->error);
 	if (result == -ENOENT)
 		return kymo_fail(&history->error, result, "%s: the trace does not hold this source", file);

@@ -62,6 +62,12 @@ struct kymo_history_event {
 	uint32_t lost_reasons; /* bits, as docs/format.md has them */
 	uint32_t interpreter;
 	uint64_t turn; /* of that interpreter's GIL; 0: not known */
+	uint64_t task; /* of PY_START, PY_RESUME and PY_THROW of a coroutine: number, in the process, of the asyncio task that
+			  runs; 0: none, or not known */
+	const char *task_name;
+	/* What variables held, as kymo events --jsonl has it: {"values": {…}, "value": {…}}, either or both; NULL: nothing.  Until its
+	   reader or cursor is asked for another event, moved or closed. */
+	const char *values;
 };
 
 /* What events are read; all zero but @to_ns = INT64_MAX and @thread = -1: all. */
@@ -70,9 +76,13 @@ struct kymo_history_slice {
 	int32_t thread;	   /* -1: all */
 	uint32_t reserved; /* 0 */
 	const char *kinds; /* "LINE,RAISE"; NULL: all */
+	const char *const *files; /* of code, as kymo_history_event.file has them; ends with NULL.  NULL: all */
 };
 
-/* Events of all threads in the order in which they happened. */
+/*
+ * Events of all threads in the order in which they happened.  The strings of @slice must stay until they are closed.  Events of no
+ * code, such as marks and gaps, are of all files.
+ */
 KYMO_HISTORY_API int kymo_history_events_open(struct kymo_history *history, const struct kymo_history_slice *slice,
 					      struct kymo_history_events **events);
 /* Read up to @count of them to @out.  Returns how many; 0: no more. */
@@ -126,7 +136,7 @@ KYMO_HISTORY_API int kymo_history_cursor_goto(struct kymo_history_cursor *cursor
 /* To where @thread is at this moment.  1; 0, and nothing has changed: it has not begun. */
 KYMO_HISTORY_API int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread);
 /* The event that it stands after. */
-KYMO_HISTORY_API void kymo_history_cursor_event(const struct kymo_history_cursor *cursor,
+KYMO_HISTORY_API void kymo_history_cursor_event(struct kymo_history_cursor *cursor,
 						struct kymo_history_event *event);
 /* The stack, innermost first: up to @count frames to @out.  Returns how many there are. */
 KYMO_HISTORY_API int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out,

@@ -12,6 +12,7 @@ struct kymo_history_cursor {
 	struct kymo_history *history;
 	struct kymo_replay replay;
 	uint32_t hit; /* number of the break at which the last move ended; 0: none */
+	char *values;
 };
 
 static_assert((int)KYMO_HISTORY_SWITCH == (int)KYMO_GO_SWITCH && (int)KYMO_HISTORY_END == (int)KYMO_STOP_END &&
@@ -26,7 +27,7 @@ int kymo_history_cursor_open(struct kymo_history *history, struct kymo_history_c
 	if (!cursor)
 		return kymo_fail(&history->error, -ENOMEM, "out of memory");
 	cursor->history = history;
-	result = kymo_replay_open(&cursor->replay, &history->index, &history->error);
+	result = kymo_replay_open(&cursor->replay, &history->trace.index, &history->error);
 	if (!result) {
 		result = kymo_replay_goto_end(&cursor->replay, &history->error);
 		if (result)
@@ -46,6 +47,7 @@ void kymo_history_cursor_close(struct kymo_history_cursor *cursor)
 	for (uint32_t i = 0; i < cursor->replay.breaks.count; i++)
 		kymo_condition_free(cursor->replay.breaks.items[i].context);
 	kymo_replay_close(&cursor->replay);
+	free(cursor->values);
 	free(cursor);
 }
 
@@ -64,7 +66,7 @@ int kymo_history_cursor_move(struct kymo_history_cursor *cursor, int is_forward,
 
 static bool has_thread(struct kymo_history_cursor *cursor, uint32_t thread)
 {
-	if (thread < cursor->history->timeline.stream_count)
+	if (thread < cursor->history->trace.timeline.stream_count)
 		return true;
 	kymo_fail(&cursor->history->error, -EINVAL, "there is no thread %u", (unsigned)thread);
 	return false;
@@ -92,9 +94,15 @@ int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thre
 	return kymo_replay_switch(&cursor->replay, thread, &cursor->history->error);
 }
 
-void kymo_history_cursor_event(const struct kymo_history_cursor *cursor, struct kymo_history_event *event)
+void kymo_history_cursor_event(struct kymo_history_cursor *cursor, struct kymo_history_event *event)
 {
-	kymo_history_put_event(&cursor->history->timeline, kymo_replay_event(&cursor->replay), event);
+	const struct kymo_event *at = kymo_replay_event(&cursor->replay);
+
+	kymo_history_put_event(&cursor->history->trace.timeline, at, event);
+	free(cursor->values);
+	if (kymo_history_values(at, &cursor->values))
+		cursor->values = NULL;
+	event->values = cursor->values;
 }
 
 int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out, int count)

@@ -4,15 +4,22 @@
 #define KYMO_LIBRARY_HISTORY_PRIVATE_H
 
 #include "library/history.h"
-#include "replay/index.h"
+#include "replay/indexed.h"
 
 struct kymo_history {
-	struct kymo_timeline timeline;
-	struct kymo_index index;
+	struct kymo_indexed trace;
 	struct kymo_error error;
 };
 
+/* But for its values. */
 void kymo_history_put_event(const struct kymo_timeline *timeline, const struct kymo_event *event,
 			    struct kymo_history_event *out);
+
+/* Its values as JSON to *@values, to be freed; NULL: it has none.  0 or -ENOMEM. */
+KYMO_MUST_CHECK
+int kymo_history_values(const struct kymo_event *event, char **values);
+
+/* The mask of the kinds that @names has, as kymo_history_slice.kinds; 0: one of them is none. */
+uint64_t kymo_history_kinds(const char *names);
 
 #endif

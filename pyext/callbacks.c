@@ -7,6 +7,7 @@
  * sys.monitoring; offsets are in bytes there and in code units in records.
  */
 #include "pyext/event_records.h"
+#include "pyext/places.h"
 
 /* Make @code that of the next event; false if it was not met lately. */
 kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
@@ -123,29 +124,57 @@ static PyObject *ignore(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(ar
 	Py_RETURN_NONE;
 }
 
-/* A first event of the code or of the chunk, another thread's turn, an unexpected place. */
-static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
+/* Append PY_START of @known; false if nothing can be recorded now. */
+static bool start_at(PyObject *self, const struct kymo_code *known, PyObject *const *args, bool is_timed)
 {
-	struct kymo_python *python = python_of(self);
-	const struct kymo_code *known = kymo_code_get(python, args[0]);
+	bool is_coroutine = kymo_is_coroutine(args[0]);
+	/* A task's start is not to be missed, even where it cannot be recorded. */
+	uint32_t task = is_coroutine ? kymo_task_now(python_of(self), args, true) : KYMO_ID_UNKNOWN;
 	struct kymo_producer *p = kymo_producer;
 	uint32_t offset = kymo_long_value(args[1]);
 
-	if (!known || !known->is_wanted)
-		return kymo_skip_event(self, args[0]);
 	kymo_flush_branches(p);
 	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
-		Py_RETURN_NONE;
-	kymo_check_switch(p, &python->host);
+		return false;
+	kymo_check_switch(p, &python_of(self)->host);
 	if (is_timed)
 		kymo_append_time(p);
+	if (is_coroutine)
+		kymo_append_task(p, task);
 	if (offset == known->entry) {
-		kymo_append_start(p, args[0], known->start, known->first_line);
+		kymo_append_start(p, known->code, known->start, known->first_line);
 	} else {
-		if (p->code != args[0])
-			kymo_append_code(p, args[0], known->start, known->first_line);
+		if (p->code != known->code)
+			kymo_append_code(p, known->code, known->start, known->first_line);
 		kymo_append1(p, KYMO_PY_START_AT, offset / KYMO_CODE_UNIT);
 	}
+	return true;
+}
+
+/* A first event of the code or of the chunk, another thread's turn, an unexpected place. */
+static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
+{
+	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
+
+	if (!known)
+		known = kymo_code_get(python_of(self), args[0]);
+	if (!known || !known->is_wanted)
+		return kymo_skip_event(self, args[0]);
+	start_at(self, known, args, is_timed);
+	Py_RETURN_NONE;
+}
+
+static PyObject *py_start_once(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),
+			       PyObject *Py_UNUSED(names))
+{
+	struct kymo_code *known = kymo_code_get(python_of(self), args[0]);
+
+	if (!known || !known->is_wanted)
+		return kymo_skip_event(self, args[0]);
+	if (python_of(self)->local_events)
+		kymo_places_open(python_of(self), known);
+	if (start_at(self, known, args, false))
+		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }
 
@@ -167,15 +196,37 @@ static PyObject *py_start_timed(PyObject *self, PyObject *const *args, size_t Py
 	return start_elsewhere(self, args, true);
 }
 
-CALLBACK(py_resume, place(p, args, KYMO_PY_RESUME, false))
-CALLBACK(py_resume_timed, place(p, args, KYMO_PY_RESUME, true))
+static kymo_out_of_line PyObject *resume_coroutine(PyObject *self, struct kymo_producer *p, PyObject *const *args,
+						   bool is_timed)
+{
+	task(self, p, args, false);
+	return place(p, args, KYMO_PY_RESUME, is_timed);
+}
+
+kymo_inline PyObject *resume(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_timed)
+{
+	if (kymo_unlikely(kymo_is_coroutine(args[0])))
+		return resume_coroutine(self, p, args, is_timed);
+	return place(p, args, KYMO_PY_RESUME, is_timed);
+}
+
+/* Of a task that was cancelled at once, this is its coroutine's start. */
+kymo_inline PyObject *throw(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_timed)
+{
+	if (kymo_is_coroutine(args[0]))
+		task(self, p, args, true);
+	return exception(self, p, args, KYMO_PY_THROW, is_timed);
+}
+
+CALLBACK(py_resume, resume(self, p, args, false))
+CALLBACK(py_resume_timed, resume(self, p, args, true))
 CALLBACK(py_return, place(p, args, KYMO_PY_RETURN, false))
 CALLBACK(py_return_timed, place(p, args, KYMO_PY_RETURN, true))
 CALLBACK(py_yield, place(p, args, KYMO_PY_YIELD, false))
 CALLBACK(py_yield_timed, place(p, args, KYMO_PY_YIELD, true))
 
-CALLBACK(py_throw, exception(self, p, args, KYMO_PY_THROW, false))
-CALLBACK(py_throw_timed, exception(self, p, args, KYMO_PY_THROW, true))
+CALLBACK(py_throw, throw(self, p, args, false))
+CALLBACK(py_throw_timed, throw(self, p, args, true))
 CALLBACK(py_unwind, exception(self, p, args, KYMO_PY_UNWIND, false))
 CALLBACK(py_unwind_timed, exception(self, p, args, KYMO_PY_UNWIND, true))
 CALLBACK(raise, exception(self, p, args, KYMO_RAISE, false))
@@ -190,11 +241,22 @@ CALLBACK(c_return_timed, call(self, p, args, KYMO_C_RETURN, true))
 CALLBACK(c_raise, call(self, p, args, KYMO_C_RAISE, false))
 CALLBACK(c_raise_timed, call(self, p, args, KYMO_C_RAISE, true))
 
+/* The answer for a LINE that has been recorded. */
+static PyObject *end_of_line(PyObject *self, PyObject *const *args)
+{
+	struct kymo_python *python = python_of(self);
+	struct kymo_code *known = kymo_code_of(python, args[0]);
+
+	if (python->local_events && known && kymo_places_add_line(python, known, kymo_long_value(args[1])))
+		Py_RETURN_NONE;
+	return kymo_disable_place(self, args[0]);
+}
+
 kymo_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_once)
 {
 	kymo_append_line(p, kymo_long_value(args[1]));
 	if (is_once)
-		return kymo_disable_place(self, args[0]);
+		return end_of_line(self, args);
 	Py_RETURN_NONE;
 }
 
@@ -252,23 +314,25 @@ CALLBACK_IF(kymo_is_ready_for_branch, branch_bit,
 const struct kymo_event kymo_event_ignored_call = {"CALL", KYMO_CALL, true, false, {ignore}};
 
 #define TIMED(name) {name, [KYMO_TIMED] = name##_timed}
+#define VALUES(name, values) {name, [KYMO_TIMED] = name##_timed, [KYMO_VALUES] = kymo_##values##_with_values}
 
 const struct kymo_event kymo_events[] = {
 	/* name, kind, can_disable, enters, callbacks */
-	{"PY_START", KYMO_PY_START, true, true, TIMED(py_start)},
+	{"PY_START", KYMO_PY_START, true, true,
+	 {py_start, [KYMO_TIMED] = py_start_timed, [KYMO_ONCE] = py_start_once, [KYMO_VALUES] = kymo_start_with_values}},
 	{"PY_RESUME", KYMO_PY_RESUME, true, true, TIMED(py_resume)},
-	{"PY_RETURN", KYMO_PY_RETURN, true, false, TIMED(py_return)},
-	{"PY_YIELD", KYMO_PY_YIELD, true, false, TIMED(py_yield)},
+	{"PY_RETURN", KYMO_PY_RETURN, true, false, VALUES(py_return, return)},
+	{"PY_YIELD", KYMO_PY_YIELD, true, false, VALUES(py_yield, yield)},
 	{"PY_THROW", KYMO_PY_THROW, false, true, TIMED(py_throw)},
-	{"PY_UNWIND", KYMO_PY_UNWIND, false, false, TIMED(py_unwind)},
-	{"RAISE", KYMO_RAISE, false, false, {raise}},
+	{"PY_UNWIND", KYMO_PY_UNWIND, false, false, VALUES(py_unwind, variables)},
+	{"RAISE", KYMO_RAISE, false, false, {raise, [KYMO_VALUES] = kymo_raise_with_values}},
 	{"RERAISE", KYMO_RERAISE, false, false, {reraise}},
 	{"EXCEPTION_HANDLED", KYMO_EXCEPTION_HANDLED, false, false, {exception_handled}},
 	{"STOP_ITERATION", KYMO_STOP_ITERATION, true, false, {stop_iteration}},
 	{"CALL", KYMO_CALL, true, false, TIMED(py_call)},
 	{"C_RETURN", KYMO_C_RETURN, false, false, TIMED(c_return)},
 	{"C_RAISE", KYMO_C_RAISE, false, false, TIMED(c_raise)},
-	{"LINE", KYMO_LINE, true, false, {py_line, [KYMO_ONCE] = py_line_once}},
+	{"LINE", KYMO_LINE, true, false, {py_line, [KYMO_ONCE] = py_line_once, [KYMO_VALUES] = kymo_variables_with_values}},
 	{"INSTRUCTION", KYMO_INSTRUCTION, true, false, {py_instruction}},
 	{"JUMP", KYMO_JUMP, true, false, {py_jump}},
 #if KYMO_HAS_BRANCH_SIDES

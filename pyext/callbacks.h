@@ -8,6 +8,7 @@
 struct kymo_callback {
 	PyObject_HEAD
 	vectorcallfunc call;
+	vectorcallfunc record; /* KYMO_VALUES: what records the event itself, after its values */
 	struct kymo_python *python;
 	const struct kymo_event *event;
 };
@@ -19,6 +20,7 @@ enum kymo_variant {
 	KYMO_BITS,  /* branches as bits */
 	KYMO_CALLS, /* flow: calls are recorded for themselves */
 	KYMO_ONCE,  /* each place switched off after its first event */
+	KYMO_VALUES, /* values go before it */
 	KYMO_VARIANTS,
 };
 
@@ -41,6 +43,19 @@ extern const struct kymo_event kymo_flow_events[];
  * known to be before the producer was made ready.  Returns the producer, ready for an event, or NULL if it is lost.
  */
 struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *before);
+
+/*
+ * Ready for an event of @code, whose frame is on top, in a recording from which lines are rebuilt; @enters: it is not known
+ * to be there yet.  NULL: the event is not recorded; if it is lost, it is counted already.
+ */
+struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters);
+
+/* Callbacks that write values, then have @record record the event: see pyext/value_callbacks.c. */
+PyObject *kymo_start_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+PyObject *kymo_return_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+PyObject *kymo_yield_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+PyObject *kymo_raise_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+PyObject *kymo_variables_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 
 /* CALL where it must be on for C_RETURN and C_RAISE, and is not asked for itself. */
 extern const struct kymo_event kymo_event_ignored_call;

@@ -79,7 +79,11 @@ static bool is_of_source(const char *file, const char *source)
 static bool matches(const char *file, const char *pattern)
 {
 	char anywhere[PATH_MAX];
+	size_t plain = strcspn(pattern, "*?[\\");
 
+	/* A file, or a folder and a star: fnmatch() takes thousands of instructions for that in UTF-8. */
+	if (pattern[0] == '/' && (!pattern[plain] || !strcmp(pattern + plain, "*")))
+		return !strncmp(file, pattern, plain) && (pattern[plain] || !file[plain]);
 	if (pattern[0] == '/' || pattern[0] == '*')
 		return !fnmatch(pattern, file, 0);
 	snprintf(anywhere, sizeof(anywhere), "*/%s", pattern);
@@ -121,4 +125,15 @@ bool kymo_filter_wants(const char *file)
 	if (config->n_source && !any(is_of_source, file, config->source, config->n_source))
 		return false;
 	return !config->n_include || any(matches, file, config->include, config->n_include);
+}
+
+bool kymo_filter_wants_values(const char *file, const char *qualname)
+{
+	const Kymo__Values *values = filter.config->values;
+
+	for (size_t i = 0; i < values->n_only; i++) {
+		if (matches(file, values->only[i]) || !fnmatch(values->only[i], qualname, 0))
+			return true;
+	}
+	return !values->n_only;
 }

@@ -17,4 +17,7 @@ void kymo_filter_set(const Kymo__Config *config, const char *package, const char
 /* True if code of @file (co_filename) is to be recorded. */
 bool kymo_filter_wants(const char *file);
 
+/* True if values of code of @file, called @qualname, are to be recorded, where any are. */
+bool kymo_filter_wants_values(const char *file, const char *qualname);
+
 #endif

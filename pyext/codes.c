@@ -9,6 +9,7 @@
 
 #include "pyext/code_filter.h"
 #include "pyext/text.h"
+#include "pyext/values.h"
 
 /* A miss only writes the content again, so slots are simply overwritten. */
 #define CONTENTS 65536U
@@ -87,18 +88,20 @@ static ProtobufCBinaryData binary(PyObject *bytes)
 }
 
 /*
- * Find the places where the flow of @known's code is to be recorded; false: its lines are.  Once for all: registers of
- * threads may hold the sites as long as the code lives.
+ * Find the places where the flow of @known's code is to be recorded; false: its lines are, @needs_lines or not.  Their memory is the same once
+ * for all: registers of threads may hold it as long as the code lives.
  */
-static bool find_sites(struct kymo_code *known, const Kymo__Content *content)
+static bool find_sites(struct kymo_code *known, const Kymo__Content *content, bool needs_lines)
 {
+	size_t bytes = ((size_t)Py_SIZE(known->code) + 1) * sizeof(*known->sites);
 	struct kymo_flow flow;
 	bool is_exact;
 
+	if (!known->sites)
+		known->sites = malloc(bytes);
 	if (known->sites)
-		return !known->has_lines;
-	known->sites = calloc((size_t)Py_SIZE(known->code) + 1, sizeof(*known->sites));
-	if (!known->sites || kymo_flow_make(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), content->bytecode.data,
+		memset(known->sites, 0, bytes);
+	if (!known->sites || needs_lines || kymo_flow_make(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), content->bytecode.data,
 					    content->bytecode.len, content->exception_table.data,
 					    content->exception_table.len))
 		return false;
@@ -110,7 +113,7 @@ static bool find_sites(struct kymo_code *known, const Kymo__Content *content)
 }
 
 /* Write the definitions of @known's code; its id, or KYMO_ID_UNKNOWN. */
-static uint32_t define_code(struct kymo_code *known)
+static uint32_t define_code(struct kymo_code *known, bool needs_lines)
 {
 	PyCodeObject *code = known->code;
 	PyObject *bytecode = kymo_code_bytes(code);
@@ -136,7 +139,7 @@ static uint32_t define_code(struct kymo_code *known)
 	content.posonlyargcount = (uint32_t)code->co_posonlyargcount;
 	content.kwonlyargcount = (uint32_t)code->co_kwonlyargcount;
 	known->entry = kymo_entry_offset(content.bytecode.data, content.bytecode.len);
-	known->has_lines = kymo_codes_flow && !find_sites(known, &content);
+	known->has_lines = kymo_codes_flow && !find_sites(known, &content, needs_lines);
 
 	lock_contents();
 	if (known->sites || !kymo_codes_flow)
@@ -201,6 +204,9 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 	}
 	*link = known->next;
 	free(known->arms);
+	free(known->lines);
+	free(known->names);
+	free(known->secrets);
 	free(known->sites);
 	free(known);
 	return 0;
@@ -280,6 +286,8 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		remember(python, known);
 		return known;
 	}
+	if (known->decided == kymo_codes_generation && !known->is_wanted)
+		return known;
 	if (!is_recording())
 		return NULL;
 	if (known->decided != kymo_codes_generation) {
@@ -291,17 +299,22 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->id = KYMO_ID_UNKNOWN;
 		free(known->arms);
 		known->arms = NULL;
+		free(known->lines);
+		known->lines = NULL;
+		known->lines_left = 0;
 		file = kymo_text(&arena, known->code->co_filename);
 		known->is_wanted = kymo_filter_wants(file);
+		kymo_values_decide(python, known, file);
 		/* Nobody can use greenlets before this code has run. */
 		if (strstr(file, "/greenlet/__init__.py"))
 			python->switches_stacks = true;
 		kymo_arena_free(&arena);
 	}
 	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {
-		known->id = define_code(known);
+		known->id = define_code(known, kymo_values_need_lines(python, known));
 		known->start = kymo_start_make(known->id);
-		known->entry_int = small_int(known->entry);
+		/* Before a coroutine's start there is more to do. */
+		known->entry_int = kymo_is_coroutine(code) ? NULL : small_int(known->entry);
 		known->defined = known->id != KYMO_ID_UNKNOWN ? kymo_codes_generation : 0;
 	}
 	return known;

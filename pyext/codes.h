@@ -18,7 +18,7 @@ struct kymo_code {
 	uint32_t id;         /* KYMO_ID_UNKNOWN: its definition was lost; tried again now and then */
 	uint32_t first_line;
 	uint32_t entry;      /* bytes: where PY_START is delivered, ... */
-	PyObject *entry_int; /* ... as the interpreter passes it if that is a small int; or NULL */
+	PyObject *entry_int; /* ... as the interpreter passes it if that is a small int; or NULL, as for coroutines */
 	PyCodeObject *code;
 	uint32_t name;       /* name id, for calls of it ... */
 	uint32_t named;      /* ... in this recording */
@@ -26,10 +26,18 @@ struct kymo_code {
 	bool is_wanted;      /* ... its answer */
 	bool is_disabled;    /* DISABLE was returned for a place in this code */
 	bool has_lines;      /* flow: its lines cannot be rebuilt, and are recorded */
-	bool lines_are_on;   /* ... already */
+	bool has_values;     /* its values are recorded */
+	bool lines_are_on;   /* ... already; coverage: its own events were asked for */
 	uint32_t sights;     /* since the definition was lost */
 	uint16_t *sites;     /* flow: as kymo_flow_sites() has them; none for code whose lines are recorded */
+	uint8_t *secrets;    /* values: names in records VALUES whose values are left out, one bit each; NULL: none */
+	uint32_t *names;     /* values: those of co_names that are looked up in namespaces ... */
+	uint32_t names_count;
+	uint32_t values_room; /* ... bytes for the names of all that an event may tell */
 	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
+	uint8_t *lines;      /* coverage: those that were seen, one bit each from the first on ... */
+	uint32_t line_count; /* ... of so many, ... */
+	uint32_t lines_left; /* ... and how many were not; 0: or that is not watched */
 	struct kymo_code *next; /* in its chain */
 };
 
@@ -77,6 +85,16 @@ static inline const struct kymo_code *kymo_code_find(struct kymo_python *python,
 	if (kymo_likely((PyObject *)known->code == code && known->defined == kymo_codes_generation))
 		return known;
 	return NULL;
+}
+
+/* True if @code is known to be left out of this recording. */
+static inline bool kymo_code_is_left_out(const struct kymo_python *python, const void *code)
+{
+	const struct kymo_code *known = python->codes[kymo_code_hash(code) >> (32 - KYMO_CODES_BITS)];
+
+	while (known && (const void *)known->code != code)
+		known = known->next;
+	return known && known->decided == kymo_codes_generation && !known->is_wanted;
 }
 
 /* Remember a way of the branch at @offset bytes; true if it was known.  @is_last: both are now. */

@@ -51,6 +51,12 @@ static inline bool kymo_makes_generator(PyObject *callable)
 		       (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
 }
 
+/* True if @code is that of a coroutine, which tasks run. */
+static inline bool kymo_is_coroutine(PyObject *code)
+{
+	return ((PyCodeObject *)code)->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE);
+}
+
 /* True if the branch at @offset, which went on at @dest (both in bytes), jumped. */
 bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest);
 

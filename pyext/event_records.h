@@ -10,6 +10,7 @@
 #include "pyext/callbacks.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"
+#include "pyext/tasks.h"
 
 kymo_inline struct kymo_python *python_of(PyObject *self)
 {
@@ -43,6 +44,12 @@ kymo_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum
 		kymo_append_time(p);
 	kymo_append1(p, kind, units(args[1]));
 	Py_RETURN_NONE;
+}
+
+/* Say in which task the coroutine runs that the event enters. */
+kymo_inline void task(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool may_begin)
+{
+	kymo_append_task(p, kymo_task_now(python_of(self), args, may_begin));
 }
 
 /* Events with an exception: the name of its type. */

@@ -27,8 +27,13 @@ kymo_inline bool is_of(const void *frame, PyObject *code)
 static const void *recorded_frame(struct kymo_python *python, const void *frame)
 {
 	for (; frame; frame = kymo_frame_caller(frame)) {
-		const struct kymo_code *known = kymo_code_get(python, (PyObject *)kymo_frame_code(frame));
+		PyObject *code = (PyObject *)kymo_frame_code(frame);
+		const struct kymo_code *known;
 
+		/* Often there are dozens, as where a test runner is left out. */
+		if (kymo_code_is_left_out(python, code))
+			continue;
+		known = kymo_code_get(python, code);
 		if (known && known->is_wanted)
 			break;
 	}
@@ -88,6 +93,11 @@ static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *c
 	return p;
 }
 
+struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters)
+{
+	return settle(self, code, enters);
+}
+
 /* Where the frame below is, before an entry. */
 static void append_caller(struct kymo_producer *p)
 {
@@ -138,8 +148,17 @@ static kymo_out_of_line void push_slowly(PyObject *self, struct kymo_producer *p
 	push(self, p, caller, kymo_frame_now(), code, known);
 }
 
+/* @frame, of @code, may be pushed, and an event of it recorded. */
+kymo_inline bool can_push(PyObject *self, const struct kymo_producer *p, const void *frame, PyObject *code)
+{
+	return p->frame && p->top != p->callers + KYMO_CALLERS && is_of(frame, code) && is_ready(self, p);
+}
+
 static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *const *args, bool is_timed)
 {
+	bool is_coroutine = PyCode_Check(args[0]) && kymo_is_coroutine(args[0]);
+	/* A task's start is not to be missed, even where it cannot be recorded. */
+	uint32_t task = is_coroutine ? kymo_task_now(python_of(self), args, true) : KYMO_ID_UNKNOWN;
 	struct kymo_producer *p = settle(self, args[0], true);
 	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	struct kymo_caller caller;
@@ -149,6 +168,8 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 	caller = registers(p);
 	if (is_timed)
 		kymo_append_time(p);
+	if (is_coroutine)
+		kymo_append_task(p, task);
 	append_caller(p);
 	if (kymo_long_value(args[1]) == known->entry) {
 		kymo_append_start(p, args[0], known->start, known->first_line);
@@ -160,10 +181,20 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 	Py_RETURN_NONE;
 }
 
-/* @frame, of @code, may be pushed, and an event of it recorded. */
-kymo_inline bool can_push(PyObject *self, const struct kymo_producer *p, const void *frame, PyObject *code)
+/* What is nearly always so of coroutines, which have no entry_int. */
+static kymo_out_of_line PyObject *start_coroutine(PyObject *self, PyObject *const *args)
 {
-	return p->frame && p->top != p->callers + KYMO_CALLERS && is_of(frame, code) && is_ready(self, p);
+	const void *frame = kymo_frame_running(), *caller = kymo_frame_below(frame, kymo_producer->frame);
+	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
+	struct kymo_producer *p = kymo_producer;
+
+	if (!known || !kymo_is_coroutine(args[0]) || p->frame != caller || !can_push(self, p, frame, args[0]) ||
+	    kymo_long_value(args[1]) != known->entry)
+		return start_elsewhere(self, args, false);
+	task(self, p, args, true);
+	kymo_append_entry(p, known->start, kymo_frame_lasti(caller));
+	push(self, p, registers(p), frame, args[0], known);
+	Py_RETURN_NONE;
 }
 
 static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
@@ -175,7 +206,7 @@ static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(n
 
 	if (kymo_unlikely(!known || p->frame != caller || !can_push(self, p, frame, args[0]) ||
 			  args[1] != known->entry_int))
-		return start_elsewhere(self, args, false);
+		return start_coroutine(self, args);
 	kymo_append_entry(p, known->start, kymo_frame_lasti(caller));
 	push(self, p, registers(p), frame, args[0], known);
 	Py_RETURN_NONE;
@@ -213,6 +244,8 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 	caller = registers(p);
 	if (is_timed)
 		kymo_append_time(p);
+	if (kymo_is_coroutine(args[0]))
+		task(self, p, args, kind == KYMO_PY_THROW);
 	append_caller(p);
 	kymo_append_code(p, args[0], known->start, known->first_line);
 	if (kind == KYMO_PY_THROW)
@@ -223,6 +256,23 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 	Py_RETURN_NONE;
 }
 
+/* The frame on top, which is the caller's, is known to be. */
+kymo_inline PyObject *resume_at(PyObject *self, struct kymo_producer *p, PyObject *const *args, const void *frame,
+				const struct kymo_code *known)
+{
+	kymo_append_lasti(p, kymo_frame_lasti(p->frame));
+	kymo_append_reentry(p, known->start, units(args[1]));
+	push(self, p, registers(p), frame, args[0], known);
+	Py_RETURN_NONE;
+}
+
+static kymo_out_of_line PyObject *resume_coroutine(PyObject *self, struct kymo_producer *p, PyObject *const *args,
+						   const void *frame, const struct kymo_code *known)
+{
+	task(self, p, args, false);
+	return resume_at(self, p, args, frame, known);
+}
+
 static PyObject *resume(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
 	const void *frame = kymo_frame_running(), *caller = kymo_frame_below(frame, kymo_producer->frame);
@@ -231,10 +281,9 @@ static PyObject *resume(PyObject *self, PyObject *const *args, size_t Py_UNUSED(
 
 	if (kymo_unlikely(!known || p->frame != caller || !can_push(self, p, frame, args[0])))
 		return reenter_elsewhere(self, args, KYMO_PY_RESUME, false);
-	kymo_append_lasti(p, kymo_frame_lasti(caller));
-	kymo_append_reentry(p, known->start, units(args[1]));
-	push(self, p, registers(p), frame, args[0], known);
-	Py_RETURN_NONE;
+	if (kymo_unlikely(kymo_is_coroutine(args[0])))
+		return resume_coroutine(self, p, args, frame, known);
+	return resume_at(self, p, args, frame, known);
 }
 
 static PyObject *resume_timed(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),
@@ -446,16 +495,17 @@ SITE(branch, units(args[1]), false, false)
 #endif
 
 #define TIMED(name) {name, [KYMO_TIMED] = name##_timed}
+#define VALUES(name, values) {name, [KYMO_TIMED] = name##_timed, [KYMO_VALUES] = kymo_##values##_with_values}
 
 const struct kymo_event kymo_flow_events[] = {
 	/* name, kind, can_disable, enters, callbacks */
-	{"PY_START", KYMO_PY_START, true, true, TIMED(start)},
+	{"PY_START", KYMO_PY_START, true, true, VALUES(start, start)},
 	{"PY_RESUME", KYMO_PY_RESUME, true, true, TIMED(resume)},
-	{"PY_RETURN", KYMO_PY_RETURN, true, false, TIMED(py_return)},
-	{"PY_YIELD", KYMO_PY_YIELD, true, false, TIMED(py_yield)},
+	{"PY_RETURN", KYMO_PY_RETURN, true, false, VALUES(py_return, return)},
+	{"PY_YIELD", KYMO_PY_YIELD, true, false, VALUES(py_yield, yield)},
 	{"PY_THROW", KYMO_PY_THROW, false, true, TIMED(throw)},
-	{"PY_UNWIND", KYMO_PY_UNWIND, false, false, TIMED(unwind)},
-	{"RAISE", KYMO_RAISE, false, false, {py_raise}},
+	{"PY_UNWIND", KYMO_PY_UNWIND, false, false, VALUES(unwind, variables)},
+	{"RAISE", KYMO_RAISE, false, false, {py_raise, [KYMO_VALUES] = kymo_raise_with_values}},
 	{"RERAISE", KYMO_RERAISE, false, false, {reraise}},
 	{"EXCEPTION_HANDLED", KYMO_EXCEPTION_HANDLED, false, false, {exception_handled}},
 	{"STOP_ITERATION", KYMO_STOP_ITERATION, true, false, {stop_iteration}},
@@ -466,7 +516,7 @@ const struct kymo_event kymo_flow_events[] = {
 #endif
 	{"C_RETURN", KYMO_C_RETURN, false, false, {c_return}},
 	{"C_RAISE", KYMO_C_RAISE, false, false, {c_raise}},
-	{"LINE", KYMO_LINE, true, false, {line}},
+	{"LINE", KYMO_LINE, true, false, {line, [KYMO_VALUES] = kymo_variables_with_values}},
 	{"JUMP", KYMO_JUMP, true, false, {jump}},
 #if KYMO_HAS_BRANCH_SIDES
 	{"BRANCH_LEFT", KYMO_BRANCH_LEFT, true, false, {branch_left}},

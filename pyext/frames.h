@@ -14,6 +14,7 @@
 #endif
 #include "pyext/cpython.h"
 
+#include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
 #if PY_VERSION_HEX >= 0x030e0000
 #include "internal/pycore_interpframe.h"
@@ -72,6 +73,46 @@ static inline PyCodeObject *kymo_frame_code(const void *frame)
 static inline uint32_t kymo_frame_lasti(const void *frame)
 {
 	return (uint32_t)_PyInterpreterFrame_LASTI((_PyInterpreterFrame *)(uintptr_t)frame);
+}
+
+/* Variable @i of co_localsplusnames as the frame holds it: a cell for those that have one already.  Borrowed; NULL: it has no value. */
+static inline PyObject *kymo_frame_slot(const void *frame, uint32_t i)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+	_PyStackRef slot = ((const _PyInterpreterFrame *)frame)->localsplus[i];
+
+	return PyStackRef_IsNull(slot) || PyStackRef_IsTaggedInt(slot) ? NULL : PyStackRef_AsPyObjectBorrow(slot);
+#else
+	return ((const _PyInterpreterFrame *)frame)->localsplus[i];
+#endif
+}
+
+/* The value of that variable, out of the cell where it lies in one.  Borrowed; NULL: it has none. */
+static inline PyObject *kymo_frame_variable(const void *frame, const PyCodeObject *code, uint32_t i)
+{
+	PyObject *object = kymo_frame_slot(frame, i);
+	const char *kinds = PyBytes_AS_STRING(code->co_localspluskinds);
+
+	if (object && kinds[i] & (CO_FAST_CELL | CO_FAST_FREE) && PyCell_Check(object))
+		object = ((const PyCellObject *)object)->ob_ref;
+	return object;
+}
+
+/* Variable @i is one that the compiler has made for itself: what a class body passes on in a cell, as __classdict__. */
+static inline bool kymo_is_of_compiler(const PyCodeObject *code, uint32_t i)
+{
+	return !(code->co_flags & CO_OPTIMIZED) && PyBytes_AS_STRING(code->co_localspluskinds)[i] & CO_FAST_CELL;
+}
+
+/* The namespaces that names are looked up in: of functions @locals is NULL.  Borrowed. */
+static inline PyObject *kymo_frame_locals(const void *frame)
+{
+	return ((const _PyInterpreterFrame *)frame)->f_locals;
+}
+
+static inline PyObject *kymo_frame_globals(const void *frame)
+{
+	return ((const _PyInterpreterFrame *)frame)->f_globals;
 }
 
 #endif

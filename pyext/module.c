@@ -11,6 +11,8 @@
 #include "pyext/names.h"
 #include "pyext/recording.h"
 #include "pyext/session_start.h"
+#include "pyext/value_module.h"
+#include "recorder/session.h"
 
 /* The trace is sealed within moments unless the disk is slow. */
 #define FINISH_TIMEOUT_NS UINT64_C(60000000000)
@@ -24,12 +26,24 @@ static const char join_doc[] =
 	"True: also processes that it starts are to be recorded; False: they are not; None: there is\n"
 	"nothing to join.  Raises OSError or RuntimeError if it cannot be done.";
 
+/* While an interpreter starts, what it runs was called by no program but by its own import of `site`. */
+static bool is_starting(void)
+{
+	const void *outermost = NULL;
+	PyObject *file;
+
+	for (const void *frame = kymo_frame_now(); frame; frame = kymo_frame_caller(frame))
+		outermost = frame;
+	file = outermost ? kymo_frame_code(outermost)->co_filename : NULL;
+	return file && !PyUnicode_CompareWithASCIIString(file, "<frozen importlib._bootstrap>");
+}
+
 static PyObject *join(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
 	const char *dir = getenv("KYMO_SESSION");
 	/* Another interpreter of this process may have begun a session that is not announced. */
 	bool is_known = kymo_recording_session() || (dir && *dir);
-	int joined = is_known ? kymo_recording_join(dir) : 0;
+	int joined = is_known ? kymo_recording_join(dir, is_starting()) : 0;
 
 	if (joined < 0)
 		return NULL;
@@ -79,7 +93,7 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args)
 	kymo_arena_free(&arena);
 	if (!is_started)
 		return NULL;
-	joined = kymo_recording_join(dir);
+	joined = kymo_recording_join(dir, false);
 	if (!joined)
 		PyErr_SetString(PyExc_RuntimeError, "kymo: the reader ended at once");
 	if (joined <= 0) {
@@ -165,7 +179,53 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 		place_mark(p, kymo_code_get(python, (PyObject *)kymo_frame_code(frame)));
 	if (!p)
 		Py_RETURN_NONE;
+	/* Marks are few, and other processes are compared with them by time. */
+	if (kymo_recording_session()->page->clock_mode != KYMO_CLOCK_NONE)
+		kymo_append_time(p);
 	kymo_append_mark(p, id);
+	Py_RETURN_NONE;
+}
+
+static const char begin_segment_doc[] =
+	"begin_segment()\n\n"
+	"Begin a segment of the recording: what all threads of this process record until end_segment() is\n"
+	"kept or dropped as a whole.  Any thread may begin or end it; a process has one at a time.  Does\n"
+	"nothing while the process is not recorded; raises RuntimeError within a segment.";
+
+static PyObject *begin_segment(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+	struct kymo_python *python = kymo_recording_session() ? kymo_python_get() : NULL;
+
+	if (!kymo_recording_session())
+		Py_RETURN_NONE;
+	if (!python)
+		return NULL;
+	if (kymo_segment_begin(&python->host) < 0)
+		return PyErr_Format(PyExc_RuntimeError, "kymo: begin_segment() within a segment; end_segment() ends it");
+	Py_RETURN_NONE;
+}
+
+static const char end_segment_doc[] =
+	"end_segment(*, keep)\n\n"
+	"End the segment.  With keep=False its events are dropped: a gap in the trace counts them.  One that\n"
+	"is never ended, because the process dies or the recording stops, is kept.  Does nothing while the\n"
+	"process is not recorded; raises RuntimeError where no segment is open.";
+
+static PyObject *end_segment(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+	static char *names[] = {"keep", NULL};
+	struct kymo_python *python;
+	int keep;
+
+	if (!PyArg_ParseTupleAndKeywords(args, keywords, "$p:end_segment", names, &keep))
+		return NULL;
+	if (!kymo_recording_session())
+		Py_RETURN_NONE;
+	python = kymo_python_get();
+	if (!python)
+		return NULL;
+	if (kymo_segment_end(&python->host, keep) < 0)
+		return PyErr_Format(PyExc_RuntimeError, "kymo: end_segment() without begin_segment()");
 	Py_RETURN_NONE;
 }
 
@@ -207,6 +267,11 @@ static PyMethodDef methods[] = {
 	{"is_recording", is_recording, METH_NOARGS, is_recording_doc},
 	{"mark", mark, METH_O, mark_doc},
 	{"snapshot", snapshot, METH_O, snapshot_doc},
+	{"begin_segment", begin_segment, METH_NOARGS, begin_segment_doc},
+	{"end_segment", (PyCFunction)(void (*)(void))end_segment, METH_VARARGS | METH_KEYWORDS, end_segment_doc},
+	{"encode_value", (PyCFunction)(void (*)(void))kymo_encode_value, METH_VARARGS | METH_KEYWORDS, kymo_encode_value_doc},
+	{"fingerprint_value", (PyCFunction)(void (*)(void))kymo_fingerprint_value, METH_VARARGS | METH_KEYWORDS,
+	 kymo_fingerprint_value_doc},
 	{0},
 };
 

@@ -5,6 +5,9 @@
 
 #include "pyext/callbacks.h"
 #include "pyext/codes.h"
+#include "pyext/places.h"
+#include "pyext/tasks.h"
+#include "pyext/values.h"
 
 /* In this order: 0, 1, 2 and 5 have uses that the standard library suggests. */
 static const int tool_ids[KYMO_TOOL_IDS] = {3, 4, 5, 0, 1, 2};
@@ -45,6 +48,13 @@ PyObject *kymo_callback_type(void)
 	return PyType_FromSpec(&callback_spec);
 }
 
+/* @event tells all it can by its first time at a place: not of a call whose end is recorded, too. */
+static bool is_once(const struct kymo_event *event, const Kymo__Config *config)
+{
+	return config->once && event->call[KYMO_ONCE] &&
+	       (event->kind != KYMO_PY_START || !(config->events & EVENT(PY_RETURN)));
+}
+
 static PyObject *callback_new(struct kymo_python *python, const struct kymo_event *event,
 			      const Kymo__Config *config)
 {
@@ -54,15 +64,18 @@ static PyObject *callback_new(struct kymo_python *python, const struct kymo_even
 
 	if (!callback)
 		return NULL;
-	if (config->clock_mode == KYMO_CLOCK_EXACT && event->call[KYMO_TIMED])
-		variant = KYMO_TIMED;
-	else if (config->once && event->call[KYMO_ONCE])
+	if (is_once(event, config))
 		variant = KYMO_ONCE;
+	else if (config->clock_mode == KYMO_CLOCK_EXACT && event->call[KYMO_TIMED])
+		variant = KYMO_TIMED;
 	else if (config->events & EVENT(CALL) && event->call[KYMO_CALLS])
 		variant = KYMO_CALLS;
 	else if (config->branch_bits && event->call[KYMO_BITS])
 		variant = KYMO_BITS;
-	callback->call = event->call[variant];
+	callback->record = event->call[variant];
+	callback->call = event->call[KYMO_VALUES] && variant != KYMO_ONCE && kymo_values_are_at(python, event->kind)
+				 ? event->call[KYMO_VALUES]
+				 : callback->record;
 	callback->python = python;
 	callback->event = event;
 	return (PyObject *)callback;
@@ -88,6 +101,15 @@ static unsigned long event_mask(const struct kymo_event *event)
 	Py_XDECREF(value);
 	Py_XDECREF(events);
 	return PyErr_Occurred() ? 0 : mask;
+}
+
+static const struct kymo_event *find_event(enum kymo_kind kind)
+{
+	const struct kymo_event *event = kymo_events;
+
+	while (event->kind != kind)
+		event++;
+	return event;
 }
 
 /* Those of @config, in the terms of this CPython. */
@@ -193,11 +215,36 @@ static bool set_events(const struct kymo_python *python, unsigned long mask)
 	return done;
 }
 
+/* True if no other tool has an id; false with an exception set if that cannot be told. */
+static bool is_alone(const struct kymo_python *python)
+{
+	for (int id = 0; id < KYMO_TOOL_IDS; id++) {
+		PyObject *name = id == python->tool ? Py_NewRef(Py_None) : tool_name(id);
+
+		Py_XDECREF(name);
+		if (name != Py_None)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What an earlier holder of the id has switched off stays off for us, in code that did not run since.  To switch it on
+ * again affects every tool, so only where there is no other.
+ */
+static bool restart_places(const struct kymo_python *python)
+{
+	PyObject *done = is_alone(python) ? PyObject_CallMethod(monitoring(), "restart_events", NULL) : NULL;
+
+	Py_XDECREF(done);
+	return !PyErr_Occurred();
+}
+
 bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 {
 	uint64_t events = wanted_events(config);
 
-	if (PyErr_Occurred() || !monitoring() || !take_tool(python))
+	if (PyErr_Occurred() || !monitoring() || !take_tool(python) || !restart_places(python))
 		return false;
 	/* For code whose lines cannot be. */
 	if (config->flow)
@@ -215,7 +262,7 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 	return true;
 }
 
-bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config)
+bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config, bool is_early)
 {
 	uint64_t events = wanted_events(config);
 	unsigned long mask = 0;
@@ -225,21 +272,37 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config)
 		if (as_wanted(event, events) && !(EVENT(CALL) << (event->kind - KYMO_CALL) & C_EVENTS))
 			mask |= event_mask(event);
 	}
+	kymo_tasks_begin(python, config->events & EVENT(PY_START) && !config->once);
+	python->local_events = 0;
+	if (is_early && kymo_places_are_local(config)) {
+		unsigned long start = event_mask(&kymo_events[0]);
+
+		python->line_event = event_mask(find_event(KYMO_LINE));
+		python->local_events = mask & ~start;
+		mask = start;
+	}
 	return !PyErr_Occurred() && set_events(python, mask);
+}
+
+bool kymo_monitor_set_local(const struct kymo_python *python, PyCodeObject *code, unsigned long events)
+{
+	PyObject *raised = PyErr_GetRaisedException();
+	PyObject *done = monitoring() ? PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool,
+							    code, events)
+				      : NULL;
+
+	Py_XDECREF(done);
+	PyErr_Clear();
+	PyErr_SetRaisedException(raised);
+	return done;
 }
 
 bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
 {
 	PyObject *raised = PyErr_GetRaisedException();
-	PyObject *events = monitoring() ? PyObject_GetAttrString(monitoring(), "events") : NULL;
-	PyObject *line = events ? PyObject_GetAttrString(events, "LINE") : NULL;
-	PyObject *done = line ? PyObject_CallMethod(monitoring(), "set_local_events", "iOO", python->tool, code, line)
-			      : NULL;
-	bool is_done = done;
+	unsigned long line = event_mask(find_event(KYMO_LINE));
+	bool is_done = line && kymo_monitor_set_local(python, (PyCodeObject *)code, line);
 
-	Py_XDECREF(done);
-	Py_XDECREF(line);
-	Py_XDECREF(events);
 	PyErr_Clear();
 	PyErr_SetRaisedException(raised);
 	return is_done;

@@ -11,9 +11,13 @@ PyObject *kymo_callback_type(void);
 /*
  * Take a free tool id in the calling interpreter and put callbacks for the events of @config
  * in place.  No event comes before kymo_monitor_enable().  False with an exception set.
+ * @is_early: the program has not begun.
  */
 bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config);
-bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config);
+bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config, bool is_early);
+
+/* Have @events, and no others, for @code alone; false if that failed.  Leaves the thread's exception as it is. */
+bool kymo_monitor_set_local(const struct kymo_python *python, PyCodeObject *code, unsigned long events);
 
 /* LINE events for @code alone; false if that failed.  Leaves the thread's exception as it is. */
 bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code);

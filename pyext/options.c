@@ -87,7 +87,27 @@ static bool set_events(struct kymo_arena *arena, PyObject *value, Kymo__Config *
 	return text && (code >= 0 || kymo_raise(code, &error));
 }
 
-static bool set_option(struct kymo_arena *arena, const char *name, PyObject *value, Kymo__Config *config)
+/* After the events and the other options of values. */
+static bool set_values(struct kymo_arena *arena, PyObject *value, Kymo__Values *values, Kymo__Config *config)
+{
+	struct kymo_error error = {0};
+	char *scope = value == Py_None ? "none" : copy_text(arena, value);
+	int code = scope ? kymo_config_set_values(config, values, scope, &error) : 0;
+
+	return scope && (code >= 0 || kymo_raise(code, &error));
+}
+
+static bool set_value_limits(struct kymo_arena *arena, PyObject *value, Kymo__Values *values)
+{
+	struct kymo_error error = {0};
+	char *text = copy_text(arena, value);
+	int code = text ? kymo_parse_value_limits(text, values, &error) : 0;
+
+	return text && (code >= 0 || kymo_raise(code, &error));
+}
+
+static bool set_option(struct kymo_arena *arena, const char *name, PyObject *value, Kymo__Values *values,
+		       Kymo__Config *config)
 {
 	if (!strcmp(name, "events"))
 		return set_events(arena, value, config);
@@ -99,6 +119,14 @@ static bool set_option(struct kymo_arena *arena, const char *name, PyObject *val
 		return set_size(arena, value, &config->ring_bytes);
 	if (!strcmp(name, "max_size"))
 		return set_size(arena, value, &config->max_bytes);
+	if (!strcmp(name, "segment_memory"))
+		return set_size(arena, value, &config->segment_memory);
+	if (!strcmp(name, "values_for"))
+		return set_texts(arena, value, &values->n_only, &values->only);
+	if (!strcmp(name, "redact"))
+		return set_texts(arena, value, &values->n_redact, &values->redact);
+	if (!strcmp(name, "values_limits"))
+		return set_value_limits(arena, value, values);
 	if (!strcmp(name, "source"))
 		return set_texts(arena, value, &config->n_source, &config->source);
 	if (!strcmp(name, "include"))
@@ -126,17 +154,25 @@ static bool set_option(struct kymo_arena *arena, const char *name, PyObject *val
 bool kymo_options_parse(PyObject *options, Kymo__Config *config, struct kymo_arena *arena)
 {
 	PyObject *c_calls = PyDict_GetItemString(options, "c_calls");
+	PyObject *scope = PyDict_GetItemString(options, "values");
+	Kymo__Values *values = kymo_arena_take(arena, sizeof(*values));
 	PyObject *key, *value;
 	Py_ssize_t at = 0;
 
+	if (!values)
+		return PyErr_NoMemory(), false;
+	kymo__values__init(values);
 	while (PyDict_Next(options, &at, &key, &value)) {
 		const char *name = PyUnicode_AsUTF8(key);
 
-		if (!name || (strcmp(name, "c_calls") != 0 && !set_option(arena, name, value, config)))
+		if (!name || (strcmp(name, "c_calls") != 0 && strcmp(name, "values") != 0 &&
+			      !set_option(arena, name, value, values, config)))
 			return false;
 	}
 	/* After the events, which it adds to. */
 	if (c_calls && PyObject_IsTrue(c_calls) > 0)
 		kymo_config_add_c_calls(config);
+	if (scope && !set_values(arena, scope, values, config))
+		return false;
 	return !PyErr_Occurred();
 }

@@ -10,7 +10,9 @@
 #include "pyext/codes.h"
 #include "pyext/monitor.h"
 #include "pyext/names.h"
+#include "pyext/tasks.h"
 #include "pyext/text.h"
+#include "pyext/value_types.h"
 
 /* Deeper stacks are not counted to their end. */
 #define MAX_DEPTH 100000
@@ -105,11 +107,11 @@ struct kymo_python *kymo_python_get(void)
 {
 	int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
 	struct kymo_python *python = kymo_python_find();
-	PyObject *monitoring = PySys_GetObject("monitoring");
-	PyObject *wrapper;
+	PyObject *monitoring, *wrapper;
 
 	if (python)
 		return python;
+	monitoring = PySys_GetObject("monitoring");
 	if (!monitoring)
 		return PyErr_SetString(PyExc_ImportError, "kymo needs sys.monitoring"), NULL;
 	python = calloc(1, sizeof(*python));
@@ -133,7 +135,8 @@ struct kymo_python *kymo_python_get(void)
 		python->method_wrapper = (PyTypeObject *)Py_NewRef(Py_TYPE(wrapper));
 	Py_XDECREF(wrapper);
 	if (!python->method_wrapper || !python->threading || !python->active || !python->name || !python->disable ||
-	    !python->callback_type || !kymo_codes_attach(python) || !kymo_names_attach(python)) {
+	    !python->callback_type || !kymo_codes_attach(python) || !kymo_names_attach(python) ||
+	    !kymo_tasks_attach(python) || !kymo_value_types_attach(python)) {
 		free(python);
 		return NULL;
 	}

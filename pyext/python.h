@@ -23,6 +23,10 @@
 
 struct kymo_code;
 struct kymo_name_entry;
+struct kymo_tasks;
+struct kymo_secrets;
+struct kymo_value_types;
+struct kymo_value_recorder;
 
 struct kymo_python {
 	struct kymo_host host; /* first: the recorder hands this back */
@@ -31,10 +35,16 @@ struct kymo_python {
 	bool switches_stacks;  /* greenlets are in use: a thread may go on in another stack without an event */
 	bool entering;         /* the event at hand entered a frame that was not on the stack before */
 	int tool;              /* id with sys.monitoring, or -1 */
+	unsigned long local_events; /* coverage: asked for code by code, as sys.monitoring has them; 0: for all at once */
+	unsigned long line_event;   /* the bit of LINE */
 	uint32_t recording;    /* that its callbacks were made for */
 	struct kymo_code *codes[1 << KYMO_CODES_BITS]; /* all that are known, in chains, by address */
 	struct kymo_code *recent[1 << KYMO_RECENT_BITS][2]; /* by address; see kymo_code_find() */
 	struct kymo_name_entry *names; /* cache, by address */
+	struct kymo_tasks *tasks;
+	struct kymo_value_types *value_types; /* cache, by address */
+	struct kymo_secrets *secrets; /* names whose values are not recorded */
+	struct kymo_value_recorder *values; /* NULL: none are recorded */
 	PyObject *callback_type;
 	PyTypeObject *method_wrapper; /* has no name in the API */
 	PyObject *disable;     /* sys.monitoring.DISABLE */

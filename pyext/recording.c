@@ -13,7 +13,9 @@
 #include "pyext/codes.h"
 #include "pyext/monitor.h"
 #include "pyext/names.h"
+#include "pyext/places.h"
 #include "pyext/text.h"
+#include "pyext/values.h"
 
 /* Guarded by the GIL of the interpreter that starts and stops. */
 static struct kymo_session *session;
@@ -153,7 +155,7 @@ static bool has_greenlets(void)
 }
 
 /* Events of the calling interpreter; @is_first: of the first one, so the process begins with it. */
-static bool listen(struct kymo_python *python, bool is_first)
+static bool listen(struct kymo_python *python, bool is_first, bool is_early)
 {
 	const Kymo__Config *config = kymo_session_config(session);
 
@@ -163,16 +165,18 @@ static bool listen(struct kymo_python *python, bool is_first)
 	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
 	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
 	kymo_monitor_detach(python);
-	if (kymo_monitor_attach(python, config) && (!is_first || begin(python)) &&
-	    kymo_monitor_enable(python, config)) {
+	if (kymo_values_begin(python, config) && kymo_monitor_attach(python, config) && (!is_first || begin(python)) &&
+	    kymo_monitor_enable(python, config, is_early)) {
 		python->recording = kymo_codes_generation;
+		if (python->local_events)
+			kymo_places_begin(python);
 		return true;
 	}
 	kymo_monitor_detach(python);
 	return false;
 }
 
-int kymo_recording_join(const char *dir)
+int kymo_recording_join(const char *dir, bool is_early)
 {
 	struct kymo_python *python = kymo_python_get();
 	struct kymo_error error = {0};
@@ -193,7 +197,7 @@ int kymo_recording_join(const char *dir)
 			return 0;
 		}
 	}
-	if ((is_first || python->recording != kymo_codes_generation) && !listen(python, is_first)) {
+	if ((is_first || python->recording != kymo_codes_generation) && !listen(python, is_first, is_early)) {
 		if (is_first)
 			kymo_recording_close();
 		return -1;

@@ -11,8 +11,9 @@ void *kymo_raise(int code, const struct kymo_error *error);
 /*
  * Record into session folder @dir from now on: this process, if it does not do so yet, and
  * the calling interpreter.  Returns 1; 0 if the session is over; -1 with an exception set.
+ * @is_early: the interpreter has not begun its program.
  */
-int kymo_recording_join(const char *dir);
+int kymo_recording_join(const char *dir, bool is_early);
 
 /* Stop the process's recording; this interpreter's events end, those of others go nowhere. */
 void kymo_recording_stop(void);

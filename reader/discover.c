@@ -18,6 +18,7 @@
 #include "format/counter.h"
 #include "format/varint.h"
 #include "reader/image.h"
+#include "reader/store.h"
 
 #define RECENT_NS 20000000U
 #define RINGS_AT_ONCE 256U
@@ -50,8 +51,7 @@ static bool is_seen(const struct kymo_reader *reader, const char *folder)
 	return false;
 }
 
-static const struct kymo_past_process *past_process(const struct kymo_reader *reader,
-						    const char *folder)
+static struct kymo_past_process *past_process(const struct kymo_reader *reader, const char *folder)
 {
 	for (uint32_t i = 0; i < reader->past.process_count; i++)
 		if (!strcmp(reader->past.processes[i].folder, folder))
@@ -59,12 +59,12 @@ static const struct kymo_past_process *past_process(const struct kymo_reader *re
 	return NULL;
 }
 
-static uint64_t past_taken(const struct kymo_reader *reader, uint32_t process, uint32_t ring)
+static const struct kymo_past_ring *past_ring(const struct kymo_reader *reader, uint32_t process, uint32_t ring)
 {
 	for (uint32_t i = 0; i < reader->past.ring_count; i++)
 		if (reader->past.rings[i].process == process && reader->past.rings[i].ring == ring)
-			return reader->past.rings[i].taken;
-	return 0;
+			return &reader->past.rings[i];
+	return NULL;
 }
 
 static void image_add(struct kymo_reader *reader, const char *folder, pid_t pid,
@@ -146,7 +146,7 @@ static size_t learn_process(struct kymo_reader *reader, struct kymo_image *image
 /* Open an image's definitions, and give it its number. */
 static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 {
-	const struct kymo_past_process *past;
+	struct kymo_past_process *past;
 	uint64_t seen_ns = 0;
 	size_t first;
 	int err = kymo_meta_view_open(&image->meta, image->folder_fd, reader->access, NULL);
@@ -177,6 +177,8 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 		image->number = past->number;
 		if (past->meta_taken > image->meta_taken)
 			image->meta_taken = past->meta_taken;
+		image->segments = past->segments;
+		past->segments = (struct kymo_segments){0};
 	} else {
 		image->number = ++reader->images_seen;
 		kymo_run_define_process_seen(&reader->writer, image->number, image->folder);
@@ -238,20 +240,30 @@ void kymo_images_end_execed(struct kymo_reader *reader)
 static int open_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
 		     struct kymo_image_ring *ring)
 {
-	uint64_t past = past_taken(reader, image->number, number);
+	const struct kymo_past_ring *past = past_ring(reader, image->number, number);
 	int err = kymo_ring_view_open(&ring->view, image->folder_fd, number, reader->access, NULL);
+	uint64_t consumed;
 
 	if (err)
 		return err;
 	ring->is_open = true;
-	/* Relaxed: the reader's own word. */
-	ring->taken = kymo_load_relaxed_u64(&ring->view.consumer->consumed_seq);
-	if (past > ring->taken) {
-		ring->taken = past;
-		/* Stored by a reader that was killed before it could say so. */
-		if (reader->access == KYMO_ACCESS_DRAIN)
-			kymo_ring_view_release(&ring->view, past);
+	if (past) {
+		ring->taken = past->taken;
+		ring->thread = past->thread;
+		ring->stored = ring->counted = past->last_ordinal;
+		/* What is missing behind that was dropped, or held by the reader that was killed. */
+		if (reader->session.policy != KYMO_POLICY_OVERWRITE)
+			ring->missing = KYMO_LOSS_READER;
 	}
+	/* Who salvages also finds what was held, where the slots were not used again. */
+	if (reader->access != KYMO_ACCESS_DRAIN)
+		return 0;
+	/* Relaxed: the reader's own word. */
+	consumed = kymo_load_relaxed_u64(&ring->view.consumer->consumed_seq);
+	if (ring->taken > consumed) /* stored by a reader that was killed before it could say so */
+		kymo_ring_view_release(&ring->view, ring->taken);
+	else
+		ring->taken = consumed;
 	return 0;
 }
 
@@ -305,6 +317,7 @@ void kymo_image_close(struct kymo_reader *reader, struct kymo_image *image, bool
 		}
 		free(ring);
 	}
+	kymo_store_forget(reader, image);
 	free(image->rings);
 	image->rings = NULL;
 	image->ring_count = 0;

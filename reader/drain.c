@@ -16,10 +16,9 @@
 #include <unistd.h>
 
 #include "format/atomics.h"
-#include "format/counter.h"
-#include "format/record.h"
 #include "format/varint.h"
 #include "reader/image.h"
+#include "reader/store.h"
 
 /* Definitions that no chunk asks for are gathered, for they pack better together: so many,
  * for so long. */
@@ -110,6 +109,7 @@ static bool drain_meta_frame(struct kymo_reader *reader, struct kymo_image *imag
 	kymo_trace_writer_put_meta(&reader->writer, image->number, image->meta_taken,
 				   reader->meta_buffer, whole, false);
 	kymo_sources_scan(reader->sources, image->number, image->meta_taken, reader->meta_buffer, whole, false);
+	kymo_store_read_segments(reader, image, image->meta_taken, reader->meta_buffer, whole);
 	image->meta_taken += whole;
 	release_meta(reader, image);
 	/* A long message was the exception: go back to the usual size. */
@@ -158,54 +158,36 @@ static void scan_meta(struct kymo_reader *reader, struct kymo_image *image)
 		kymo_sources_scan(reader->sources, image->number, scanned, reader->meta_buffer, whole, false);
 }
 
-/* Events in a chunk that was still open, whose last ordinal its header does not name yet. */
-static uint64_t count_events(const struct kymo_chunk *chunk, bool is_flow)
+/* How segments ended, ahead of what must be written: other definitions, and those only for what is kept. */
+static void scan_segments(struct kymo_reader *reader, struct kymo_image *image, uint64_t committed)
 {
-	const uint8_t *at = chunk->payload + chunk->sync_bytes;
-	const uint8_t *end = chunk->payload + chunk->bytes;
-	uint64_t events = 31U - (unsigned)__builtin_clz(chunk->branches);
-	struct kymo_record record;
+	uint64_t read = image->segments.read > image->meta_taken ? image->segments.read : image->meta_taken, needed;
+	uint32_t whole;
+	size_t want;
 
-	while (at < end && (is_flow ? kymo_flow_record_decode : kymo_record_decode)(
-				   at, (size_t)(end - at), &record) == KYMO_DECODE_OK) {
-		if (record.kind != KYMO_KIND_SPECIAL)
-			events += kymo_kind_is_event(record.kind);
-		else if (record.special == KYMO_TAG_BITS)
-			events += 31U - (unsigned)__builtin_clz((uint32_t)record.a | 1U);
-		else
-			events += record.extended == KYMO_EXTENDED_MARK;
-		at += record.bytes;
-	}
-	return events;
+	if (committed <= read || committed >= INT64_MAX - KYMO_PAGE_BYTES || image->meta_is_bad)
+		return;
+	want = committed - read < reader->meta_capacity ? (size_t)(committed - read) : reader->meta_capacity;
+	if (pread(image->meta.fd, reader->meta_buffer, want, (off_t)(KYMO_PAGE_BYTES + read)) != (ssize_t)want)
+		return;
+	whole = whole_messages(reader->meta_buffer, want, &needed);
+	if (whole != UINT32_MAX)
+		kymo_store_read_segments(reader, image, read, reader->meta_buffer, whole);
 }
 
 static void store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
 			const struct kymo_chunk *chunk, bool is_snapshot)
 {
-	struct kymo_image_ring *ring = image->rings[number - 1];
-	uint64_t last = chunk->last_ordinal;
-	uint64_t close_clock = chunk->close_clock;
-	uint16_t flags = is_snapshot ? KYMO_FRAME_SNAPSHOT : 0;
-	bool is_stored;
+	/* (C5) acquire: as in drain_meta().  It is read after the copy: what the chunk uses lies below it. */
+	uint64_t committed = kymo_load_acquire_u64(&image->meta.page->committed);
+	const struct kymo_segments *segments = &image->segments;
 
-	if (chunk->is_open) {
-		flags |= KYMO_FRAME_PROVISIONAL;
-		close_clock = kymo_counter_read(reader->session.counter);
-		last = chunk->first_ordinal + count_events(chunk, reader->writer.required_features & KYMO_FEATURE_FLOW) - 1;
-	}
-	/* The length of the stream is read after the copy: what the chunk uses lies below it. */
-	drain_meta(reader, image, UINT_MAX);
-	is_stored = !kymo_trace_writer_put_chunk(&reader->writer, image->number, number, chunk,
-						 close_clock, flags);
-	if (ring->thread != chunk->thread) {
-		ring->thread = chunk->thread;
-		ring->stored = chunk->first_ordinal - 1;
-	}
-	if (is_stored)
-		ring->stored = last;
-	else
-		reader->unstored++;
-	ring->counted = last;
+	if (chunk->segment || segments->ended)
+		scan_segments(reader, image, committed);
+	if (kymo_segments_fate(segments, chunk->segment) != KYMO_FATE_DROPPED &&
+	    (segments->others > image->meta_taken || segments->read < committed))
+		drain_meta(reader, image, UINT_MAX);
+	kymo_store_chunk(reader, image, number, chunk, is_snapshot);
 }
 
 /* So that producers do not stand still while @waiting chunks of @slots could be stored. */
@@ -302,55 +284,6 @@ void kymo_image_take_all(struct kymo_reader *reader, struct kymo_image *image, b
 	drain_meta(reader, image, UINT_MAX);
 }
 
-/* What is lost behind the last chunk in the trace of the thread that holds a ring. */
-static bool thread_end(const struct kymo_image_ring *ring, Kymo__ThreadEnd *end)
-{
-	const struct kymo_ring_page *page = ring->view.page;
-	/* Relaxed: the process has ended, or its last chunks may be incomplete anyway. */
-	uint32_t thread = kymo_load_relaxed_u32(&page->thread);
-	uint64_t lost_ordinal = kymo_load_relaxed_u64(&page->lost_ordinal);
-	bool has_chunk = thread == ring->thread;
-	uint64_t stored = has_chunk ? ring->stored : 0;
-	uint64_t counted = has_chunk ? ring->counted : 0;
-
-	if (!thread)
-		return false;
-	end->thread = thread;
-	end->last_ordinal = lost_ordinal > counted ? lost_ordinal : counted;
-	end->lost = end->last_ordinal - stored;
-	if (lost_ordinal > counted)
-		end->lost_reasons = kymo_load_relaxed_u32(&page->lost_reasons);
-	if (counted != stored)
-		end->lost_reasons |= KYMO_LOSS_STORAGE;
-	return true;
-}
-
-static void add_threads(const struct kymo_image *image, Kymo__ProcessEnd *end)
-{
-	Kymo__ThreadEnd *threads = calloc(image->ring_count + 1, sizeof *threads);
-
-	end->threads = calloc(image->ring_count + 1, sizeof *end->threads);
-	for (uint32_t i = 0; threads && end->threads && i < image->ring_count; i++) {
-		const struct kymo_image_ring *ring = image->rings[i];
-		const struct kymo_ring_page *page = ring->view.page;
-		uint64_t longest;
-
-		if (!ring->is_open)
-			continue;
-		longest = kymo_load_relaxed_u64(&page->longest_stall_ns);
-		end->stalls += kymo_load_relaxed_u64(&page->stalls);
-		end->stalled_ns += kymo_load_relaxed_u64(&page->stalled_ns);
-		if (longest > end->longest_stall_ns)
-			end->longest_stall_ns = longest;
-		threads[end->n_threads] = (Kymo__ThreadEnd)KYMO__THREAD_END__INIT;
-		end->threads[end->n_threads] = &threads[end->n_threads];
-		if (thread_end(ring, &threads[end->n_threads]))
-			end->n_threads++;
-	}
-	if (!end->n_threads)
-		free(threads);
-}
-
 void kymo_image_end(struct kymo_reader *reader, struct kymo_image *image,
 		    Kymo__ProcessEnd__How how, int status)
 {
@@ -365,10 +298,6 @@ void kymo_image_end(struct kymo_reader *reader, struct kymo_image *image,
 	end.undefined = kymo_load_relaxed_u64(&page->undefined);
 	end.threads_unrecorded = kymo_load_relaxed_u64(&page->threads_unrecorded);
 	end.events_unrecorded = kymo_load_relaxed_u64(&page->events_unrecorded);
-	add_threads(image, &end);
-	kymo_run_define_process_end(&reader->writer, &end);
-	if (end.n_threads)
-		free(end.threads[0]);
-	free(end.threads);
+	kymo_store_define_end(reader, image, &end);
 	kymo_image_close(reader, image, reader->access == KYMO_ACCESS_DRAIN);
 }

@@ -8,8 +8,10 @@
 #ifndef KYMO_READER_IMAGE_H
 #define KYMO_READER_IMAGE_H
 
+#include "reader/held.h"
 #include "reader/liveness.h"
 #include "reader/run.h"
+#include "reader/segments.h"
 #include "reader/view.h"
 
 #define KYMO_FOLDER_BYTES 64
@@ -21,6 +23,11 @@ struct kymo_image_ring {
 	uint32_t thread;  /* of the chunk taken last */
 	uint64_t stored;  /* ordinal of that thread's last event in the trace */
 	uint64_t counted; /* and of its last event that is known of */
+	uint32_t missing; /* why those in between are not there: enum kymo_loss mask */
+	bool has_held;    /* chunks of it are held */
+	uint64_t seq;          /* of the chunk settled last, ... */
+	uint64_t lost_before;  /* ... and the loss that was told with it */
+	uint32_t lost_reasons;
 };
 
 struct kymo_image {
@@ -41,6 +48,13 @@ struct kymo_image {
 	uint64_t meta_freed;
 	uint64_t meta_ns; /* when they were looked at last */
 	bool meta_is_bad;
+	/* segments of it: frames are held until it is known how theirs ended */
+	struct kymo_segments segments;
+	struct kymo_held held;
+	uint64_t held_segment;
+	uint64_t unheld_segment;  /* for which there was no room */
+	Kymo__ThreadEnd *ended;   /* threads with dropped events behind their last chunk, not defined yet */
+	uint32_t ended_count;
 	/* its rings: ring N is rings[N - 1] */
 	struct kymo_image_ring **rings;
 	uint32_t ring_count;

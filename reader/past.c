@@ -88,8 +88,6 @@ static int learn_definitions(struct kymo_past *past, struct kymo_sources *source
 
 	if (process)
 		process->meta_taken = header->seq + header->raw_bytes;
-	if (header->process && !sources)
-		return 0;
 	raw = malloc(header->raw_bytes + 1);
 	if (!raw)
 		return -ENOMEM;
@@ -98,6 +96,8 @@ static int learn_definitions(struct kymo_past *past, struct kymo_sources *source
 	else if (LZ4_decompress_safe((const char *)stored, (char *)raw, (int)header->stored_bytes,
 				     (int)header->raw_bytes) != (int)header->raw_bytes)
 		goto out;
+	if (process)
+		kymo_segments_read(&process->segments, header->seq, raw, header->raw_bytes);
 	if (header->process)
 		kymo_sources_scan(sources, header->process, header->seq, raw, header->raw_bytes, true);
 	else
@@ -105,6 +105,17 @@ static int learn_definitions(struct kymo_past *past, struct kymo_sources *source
 out:
 	free(raw);
 	return err;
+}
+
+static struct kymo_past_ring of_chunk(const struct kymo_frame_header *header)
+{
+	return (struct kymo_past_ring){
+		.process = header->process,
+		.ring = header->ring,
+		.taken = header->seq,
+		.thread = header->thread,
+		.last_ordinal = header->last_ordinal,
+	};
 }
 
 static int learn_chunk(struct kymo_past *past, const struct kymo_frame_header *header)
@@ -120,15 +131,14 @@ static int learn_chunk(struct kymo_past *past, const struct kymo_frame_header *h
 		if (ring->process != header->process || ring->ring != header->ring)
 			continue;
 		if (header->seq > ring->taken)
-			ring->taken = header->seq;
+			*ring = of_chunk(header);
 		return 0;
 	}
 	grown = grow(past->rings, past->ring_count, sizeof *past->rings);
 	if (!grown)
 		return -ENOMEM;
 	past->rings = grown;
-	grown[past->ring_count++] = (struct kymo_past_ring){
-		.process = header->process, .ring = header->ring, .taken = header->seq};
+	grown[past->ring_count++] = of_chunk(header);
 	return 0;
 }
 
@@ -199,6 +209,8 @@ int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *wri
 
 void kymo_past_free(struct kymo_past *past)
 {
+	for (uint32_t i = 0; i < past->process_count; i++)
+		kymo_segments_free(&past->processes[i].segments);
 	free(past->processes);
 	free(past->rings);
 	*past = (struct kymo_past){0};

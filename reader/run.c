@@ -28,6 +28,8 @@
 #define PATIENCE_ALIVE_NS 100000000U
 /* A process whose life cannot be watched has ended when it was quiet for so long. */
 #define QUIET_NS 10000000000U
+/* Of segments that have not ended, in memory; beyond that they lie in files. */
+#define HELD_BYTES (64U << 20)
 
 int kymo_reader_open(struct kymo_reader *reader, const char *session_dir, enum kymo_access access,
 		     struct kymo_error *error)
@@ -37,6 +39,7 @@ int kymo_reader_open(struct kymo_reader *reader, const char *session_dir, enum k
 
 	memset(reader, 0, sizeof *reader);
 	reader->access = access;
+	reader->held_room.limit = HELD_BYTES;
 	reader->writer.fd = -1;
 	err = kymo_view_guard(error);
 	if (err)
@@ -229,6 +232,8 @@ static void take_snapshot(struct kymo_reader *reader)
 	for (struct kymo_image *image = reader->images; image; image = image->next)
 		if (image->is_ready)
 			kymo_image_take_all(reader, image, true);
+	/* So that times up to here are known. */
+	kymo_run_define_clock(&reader->writer, reader->session.counter);
 	kymo_run_define_snapshot(&reader->writer, wanted);
 	kymo_store_release_u32(&page->snapshots_done, wanted);
 }
@@ -339,7 +344,7 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 	struct kymo_trace_options options = {
 		.may_replace = config->force,
 		.max_bytes = config->max_bytes,
-		.required_features = config->flow ? KYMO_FEATURE_FLOW : 0,
+		.required_features = kymo_run_features(config),
 	};
 	bool has_past = kymo_load_relaxed_u32(&reader->session.page->reader_pid);
 	uint32_t run_bytes;
@@ -405,6 +410,8 @@ static int start(struct kymo_reader *reader, const char *session_dir, struct kym
 		reader->sources = kymo_sources_make(&reader->writer, reader->pid_namespace);
 	if (!err)
 		err = begin_trace(reader, config, error);
+	if (config && config->segment_memory)
+		reader->held_room.limit = config->segment_memory;
 	reader->unrecorded.has_no_children = config && config->no_subprocesses;
 	if (config)
 		kymo__config__free_unpacked(config, NULL);

@@ -5,8 +5,10 @@
 
 #include <time.h>
 
+#include "reader/held.h"
 #include "reader/reader.h"
 #include "reader/run_definitions.h"
+#include "reader/segments.h"
 #include "reader/source_queue.h"
 #include "reader/trace_writer.h"
 #include "reader/unrecorded.h"
@@ -17,11 +19,14 @@ struct kymo_past_ring {
 	uint32_t process;
 	uint32_t ring;
 	uint64_t taken;
+	uint32_t thread; /* of that chunk, and its last event */
+	uint64_t last_ordinal;
 };
 
 struct kymo_past_process {
 	uint32_t number;
 	uint64_t meta_taken;
+	struct kymo_segments segments;
 	uint64_t seen_ns; /* unix time */
 	char folder[64];
 };
@@ -47,6 +52,7 @@ struct kymo_reader {
 	uint32_t images_seen;
 	bool has_new;     /* images that may have replaced others */
 	bool has_unready; /* images whose files are being made */
+	struct kymo_held_room held_room; /* for frames of segments that have not ended */
 	/* scratch */
 	uint8_t *payload;
 	uint64_t *seqs;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "format/counter.h"
+#include "format/record.h"
 #include "format/varint.h"
 
 /* Definition.session, field 16, length-delimited. */
@@ -17,6 +18,15 @@ uint64_t kymo_unix_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+uint64_t kymo_run_features(const Kymo__Config *config)
+{
+	/* Tasks are told where all starts of their coroutines are. */
+	bool has_starts = config->events >> KYMO_PY_START & 1 && !config->once;
+
+	return (config->flow ? KYMO_FEATURE_FLOW : 0) | (has_starts ? KYMO_FEATURE_TASKS : 0) |
+	       (config->values && config->values->scope ? KYMO_FEATURE_VALUES : 0);
 }
 
 void kymo_run_definitions_flush(struct kymo_trace_writer *writer)
@@ -110,6 +120,26 @@ void kymo_run_define_process_end(struct kymo_trace_writer *writer, Kymo__Process
 	definition.process_end = end;
 	define(writer, &definition);
 	kymo_run_definitions_flush(writer);
+}
+
+void kymo_run_define_discarded(struct kymo_trace_writer *writer, uint32_t process, Kymo__ThreadEnd *threads,
+			       uint32_t count)
+{
+	Kymo__Discarded discarded = KYMO__DISCARDED__INIT;
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	Kymo__ThreadEnd **listed = calloc(count, sizeof *listed);
+
+	if (!listed)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		listed[i] = &threads[i];
+	discarded.process = process;
+	discarded.n_threads = count;
+	discarded.threads = listed;
+	definition.kind_case = KYMO__DEFINITION__KIND_DISCARDED;
+	definition.discarded = &discarded;
+	define(writer, &definition);
+	free(listed);
 }
 
 void kymo_run_define_clock(struct kymo_trace_writer *writer, uint32_t counter)

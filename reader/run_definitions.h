@@ -13,12 +13,17 @@
 
 uint64_t kymo_unix_ns(void);
 
+/* What a decoder must know to read a trace of a run with @config: KYMO_FEATURE_… */
+uint64_t kymo_run_features(const Kymo__Config *config);
+
 /* @session: a serialized Session message, as the session's creator wrote it. */
 void kymo_run_define_session(struct kymo_trace_writer *writer, const uint8_t *session,
 			     uint32_t bytes);
 void kymo_run_define_process_seen(struct kymo_trace_writer *writer, uint32_t process,
 				  const char *folder);
 void kymo_run_define_process_end(struct kymo_trace_writer *writer, Kymo__ProcessEnd *end);
+void kymo_run_define_discarded(struct kymo_trace_writer *writer, uint32_t process, Kymo__ThreadEnd *threads,
+			       uint32_t count);
 void kymo_run_define_clock(struct kymo_trace_writer *writer, uint32_t counter);
 void kymo_run_define_stall(struct kymo_trace_writer *writer, uint64_t from, uint64_t to);
 void kymo_run_define_snapshot(struct kymo_trace_writer *writer, uint32_t number);

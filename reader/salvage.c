@@ -33,6 +33,7 @@ static int begin(struct kymo_trace_writer *writer, const char *output, int past_
 		if (pread(past_fd, &header, sizeof header, 0) != (ssize_t)sizeof header)
 			return kymo_fail(error, -EBADMSG, "not a trace: its header is cut");
 		options->created_unix_ns = header.created_unix_ns;
+		options->required_features |= header.required_features;
 		memcpy(options->session_id, header.session_id, sizeof options->session_id);
 	}
 	if (snprintf(temporary, sizeof temporary, "%s.salvaged", output) >= (int)sizeof temporary)
@@ -121,7 +122,7 @@ static bool take_session(struct kymo_reader *reader)
 static int salvage(struct kymo_reader *reader, const char *session_dir, const char *output,
 		   const Kymo__Config *config, struct kymo_watch *watch, struct kymo_error *error)
 {
-	struct kymo_trace_options options = {.required_features = config->flow ? KYMO_FEATURE_FLOW : 0};
+	struct kymo_trace_options options = {.required_features = kymo_run_features(config)};
 	char incomplete[PATH_MAX];
 	uint32_t run_bytes = 0;
 	uint8_t *run = NULL;

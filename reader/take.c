@@ -114,6 +114,7 @@ static int take(struct kymo_ring_view *ring, uint64_t seq, bool may_be_open,
 	chunk->thread = header.thread;
 	chunk->interpreter = header.interpreter;
 	chunk->sync_bytes = header.sync_bytes;
+	chunk->segment = chunk->is_open ? 0 : header.segment;
 	return 0;
 }
 

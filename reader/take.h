@@ -32,6 +32,7 @@ struct kymo_chunk {
 	uint32_t thread;
 	uint32_t interpreter;
 	uint32_t sync_bytes;
+	uint64_t segment; /* that all of it lies in; 0: none, or not known while it is open */
 	uint8_t *payload; /* the caller's buffer of KYMO_MAX_SLOT_BYTES */
 };
 

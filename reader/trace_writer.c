@@ -155,7 +155,7 @@ static bool has_credit(struct kymo_trace_writer *writer)
 }
 
 /* In the trace of a short run definitions are most of the file: they are worth more work. */
-static int compress(struct kymo_trace_writer *writer, uint16_t kind, const uint8_t *raw, int bytes)
+static int compress(struct kymo_trace_writer *writer, uint16_t kind, const uint8_t *raw, int bytes, bool is_held)
 {
 	const int capacity = LZ4_compressBound(KYMO_META_FRAME_BYTES);
 	char *packed = (char *)writer->packed;
@@ -164,7 +164,7 @@ static int compress(struct kymo_trace_writer *writer, uint16_t kind, const uint8
 		return LZ4_compress_HC_extStateHC(writer->packer, (const char *)raw, packed, bytes, capacity, LEVEL);
 	if (writer->hurry == KYMO_HURRY_MOST)
 		return 0;
-	if (writer->hurry == KYMO_HURRY_NONE && has_credit(writer)) {
+	if (writer->hurry == KYMO_HURRY_NONE && !is_held && has_credit(writer)) {
 		int64_t start_ns = thread_cpu_ns();
 		int packed_bytes = LZ4_compress_HC_extStateHC(writer->packer, (const char *)raw, packed, bytes, capacity, LEVEL);
 
@@ -175,8 +175,8 @@ static int compress(struct kymo_trace_writer *writer, uint16_t kind, const uint8
 				 writer->hurry ? HURRIED : 1);
 }
 
-static int put(struct kymo_trace_writer *writer, struct kymo_frame_header *header,
-	       const uint8_t *raw, uint32_t raw_bytes, bool is_last_word)
+static const uint8_t *pack(struct kymo_trace_writer *writer, struct kymo_frame_header *header, const uint8_t *raw,
+			   uint32_t raw_bytes, bool is_held)
 {
 	int packed = 0;
 
@@ -186,20 +186,19 @@ static int put(struct kymo_trace_writer *writer, struct kymo_frame_header *heade
 	header->stored_bytes = raw_bytes;
 	/* Only a single definition above a frame's usual limit is too large to compress. */
 	if (raw_bytes <= KYMO_META_FRAME_BYTES)
-		packed = compress(writer, header->kind, raw, (int)raw_bytes);
-	if (packed > 0 && (uint32_t)packed < raw_bytes) {
-		header->flags |= KYMO_FRAME_LZ4;
-		header->stored_bytes = (uint32_t)packed;
-		raw = writer->packed;
-	}
-	return write_frame(writer, header, raw, is_last_word);
+		packed = compress(writer, header->kind, raw, (int)raw_bytes, is_held);
+	if (packed <= 0 || (uint32_t)packed >= raw_bytes)
+		return raw;
+	header->flags |= KYMO_FRAME_LZ4;
+	header->stored_bytes = (uint32_t)packed;
+	return writer->packed;
 }
 
-int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
-				const struct kymo_chunk *chunk, uint64_t close_clock,
-				uint16_t flags)
+const uint8_t *kymo_trace_writer_pack_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
+					    const struct kymo_chunk *chunk, uint64_t close_clock, uint16_t flags,
+					    bool is_held, struct kymo_frame_header *header)
 {
-	struct kymo_frame_header header = {
+	*header = (struct kymo_frame_header){
 		.kind = KYMO_FRAME_CHUNK,
 		.flags = flags,
 		.process = process,
@@ -220,7 +219,18 @@ int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t proce
 		.branches = chunk->branches,
 	};
 
-	return put(writer, &header, chunk->payload, chunk->bytes, false);
+	return pack(writer, header, chunk->payload, chunk->bytes, is_held);
+}
+
+int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
+				const struct kymo_chunk *chunk, uint64_t close_clock,
+				uint16_t flags)
+{
+	struct kymo_frame_header header;
+	const uint8_t *stored =
+		kymo_trace_writer_pack_chunk(writer, process, ring, chunk, close_clock, flags, false, &header);
+
+	return write_frame(writer, &header, stored, false);
 }
 
 int kymo_trace_writer_put_meta(struct kymo_trace_writer *writer, uint32_t process,
@@ -233,7 +243,8 @@ int kymo_trace_writer_put_meta(struct kymo_trace_writer *writer, uint32_t proces
 		.seq = position,
 	};
 
-	return put(writer, &header, bytes, length, is_last_word);
+	bytes = pack(writer, &header, bytes, length, false);
+	return write_frame(writer, &header, bytes, is_last_word);
 }
 
 int kymo_trace_writer_copy(struct kymo_trace_writer *writer, const struct kymo_frame_header *header,

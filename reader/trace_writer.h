@@ -70,6 +70,15 @@ KYMO_MUST_CHECK int kymo_trace_writer_resume(struct kymo_trace_writer *writer, c
 					     uint64_t size, uint64_t frames,
 					     struct kymo_error *error);
 
+/*
+ * Make a chunk's frame without writing it: fills @header but for its checksum, and returns the payload
+ * as it is to be stored, which is gone with the next frame.  Less work is spent on one that @is_held:
+ * it may never be written.
+ */
+const uint8_t *kymo_trace_writer_pack_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
+					    const struct kymo_chunk *chunk, uint64_t close_clock, uint16_t flags,
+					    bool is_held, struct kymo_frame_header *header);
+
 /* All return 0 or, when the writer is or becomes full, -ENOSPC. */
 int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
 				const struct kymo_chunk *chunk, uint64_t close_clock,
@@ -77,7 +86,7 @@ int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t proce
 int kymo_trace_writer_put_meta(struct kymo_trace_writer *writer, uint32_t process,
 			       uint64_t position, const uint8_t *bytes, uint32_t length,
 			       bool is_last_word);
-/* A frame of another trace, with its stored payload as it is. */
+/* A frame that was packed, or is of another trace, with its stored payload as it is. */
 int kymo_trace_writer_copy(struct kymo_trace_writer *writer, const struct kymo_frame_header *header,
 			   const uint8_t *stored);
 

@@ -15,6 +15,7 @@ enum {
 static struct kymo_producer *blocks[MAX_BLOCKS];
 static uint32_t block_count;
 static uint32_t first_free; /* no cell below is handed out */
+static uint32_t end;        /* none from here on ever was */
 
 static struct kymo_producer *cell_at(uint32_t index)
 {
@@ -78,6 +79,8 @@ struct kymo_producer *kymo_cell_take(void)
 	if (index == block_count * BLOCK_CELLS && add_block() < 0)
 		return NULL;
 	*cell_at(index) = (struct kymo_producer){.in_use = 1};
+	if (index >= end)
+		end = index + 1;
 	return cell_at(index);
 }
 
@@ -88,7 +91,7 @@ void kymo_cell_return(struct kymo_producer *cell)
 
 struct kymo_producer *kymo_cell_next(const struct kymo_producer *cell)
 {
-	for (uint32_t i = cell ? index_of(cell) + 1 : 1; i < block_count * BLOCK_CELLS; i++) {
+	for (uint32_t i = cell ? index_of(cell) + 1 : 1; i < end; i++) {
 		if (cell_at(i)->in_use)
 			return cell_at(i);
 	}

@@ -2,6 +2,7 @@
 /* The words of the command line and of kymo.record() that become a Config. */
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +19,22 @@
 #define C_CALLS (EVENT(CALL) | EVENT(C_RETURN) | EVENT(C_RAISE))
 #define BRANCHES (EVENT(BRANCH) | EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT))
 
+static const struct value_limit {
+	const char *name;
+	size_t field;
+	uint32_t usual, most;
+} value_limits[] = {
+	{"depth", offsetof(Kymo__Values, max_depth), 3, 32},
+	{"items", offsetof(Kymo__Values, max_items), 20, 10000},
+	{"text", offsetof(Kymo__Values, max_text_bytes), 200, 16384},
+	{"bytes", offsetof(Kymo__Values, max_bytes), 4096, 16384},
+};
+
+static uint32_t *limit_field(Kymo__Values *values, size_t limit)
+{
+	return (uint32_t *)((char *)values + value_limits[limit].field);
+}
+
 static const struct profile {
 	const char *name;
 	uint64_t events;
@@ -30,7 +47,8 @@ static const struct profile {
 	{"full", CALLS | C_CALLS | BRANCHES | EVENT(EXCEPTION_HANDLED) | EVENT(STOP_ITERATION) | EVENT(LINE) |
 			 EVENT(INSTRUCTION) | EVENT(JUMP),
 	 .once = false},
-	{"coverage", EVENT(LINE) | BRANCHES, .once = true},
+	/* From 3.13 on, code of a single line has no LINE event, but it has PY_START. */
+	{"coverage", EVENT(PY_START) | EVENT(LINE) | BRANCHES, .once = true},
 	/* Calls, exceptions and one bit a branch: what lines can be rebuilt from. */
 	{"branch-bits", CALLS | BRANCHES, .branch_bits = true},
 };
@@ -136,4 +154,52 @@ int kymo_parse_clock(const char *text, uint32_t *clock_mode, struct kymo_error *
 	if (parse_word(text, words, clock_mode) == 0)
 		return 0;
 	return kymo_fail(error, -EINVAL, "'%s' is no clock: use sampled, exact or none", text);
+}
+
+int kymo_config_set_values(Kymo__Config *config, Kymo__Values *values, const char *scope, struct kymo_error *error)
+{
+	static const char *const words[] = {"", "args", "locals", "globals", NULL};
+	uint32_t found = KYMO__VALUES__SCOPE__NONE;
+
+	if (strcmp(scope, "none") != 0 && parse_word(scope, words, &found) < 0)
+		return kymo_fail(error, -EINVAL, "'%s' is no scope of values: use args, locals, globals or none", scope);
+	if (found && config->once)
+		return kymo_fail(error, -EINVAL, "values are recorded with every event: coverage records the first ones only, use flow");
+	values->scope = (Kymo__Values__Scope)found;
+	for (size_t i = 0; i < sizeof value_limits / sizeof value_limits[0]; i++) {
+		uint32_t *field = limit_field(values, i);
+
+		*field = *field ? *field : value_limits[i].usual;
+	}
+	config->values = found ? values : NULL;
+	return 0;
+}
+
+int kymo_parse_value_limits(const char *text, Kymo__Values *values, struct kymo_error *error)
+{
+	for (const char *at = text;;) {
+		size_t length = strcspn(at, "="), limit = 0;
+		unsigned long long number = 0;
+		char *end;
+
+		while (limit < sizeof value_limits / sizeof value_limits[0] &&
+		       (strlen(value_limits[limit].name) != length || strncmp(value_limits[limit].name, at, length) != 0))
+			limit++;
+		if (limit == sizeof value_limits / sizeof value_limits[0] || at[length] != '=')
+			break;
+		at += length + 1;
+		if (*at >= '0' && *at <= '9')
+			number = strtoull(at, &end, 10);
+		if (number < 1 || number > value_limits[limit].most)
+			return kymo_fail(error, -EINVAL, "%s is a number from 1 to %u", value_limits[limit].name,
+					 value_limits[limit].most);
+		*limit_field(values, limit) = (uint32_t)number;
+		at = end;
+		if (!*at)
+			return 0;
+		if (*at++ != ',')
+			break;
+	}
+	return kymo_fail(error, -EINVAL, "'%s' are no limits of values: use depth, items, text and bytes, as in "
+			 "depth=3,items=20,text=200,bytes=4096", text);
 }

@@ -21,7 +21,7 @@ struct kymo_process *kymo_current_process;
 pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint64_t last_code_id, last_content_id;
-static _Atomic uint32_t last_name_id, last_text_id;
+static _Atomic uint32_t last_name_id, last_text_id, last_task_id;
 static uint32_t generation;
 
 uint64_t kymo_next_code_id(void)
@@ -42,6 +42,11 @@ uint32_t kymo_next_name_id(void)
 uint32_t kymo_next_text_id(void)
 {
 	return kymo_add_u32(&last_text_id, 1) + 1;
+}
+
+uint32_t kymo_next_task_id(void)
+{
+	return kymo_add_u32(&last_task_id, 1) + 1;
 }
 
 /* Fields 22 and 9 of /proc/self/stat, counted from behind the command, which may hold anything. */
@@ -236,6 +241,7 @@ void kymo_process_adopt(void)
 		char *inherited_from = facts->forked_from;
 
 		process->session = parent->session;
+		process->is_in_parents = kymo_load_relaxed_u64(&parent->segment);
 		facts->forked_from = parent->folder;
 		facts->forked_at = parent->meta.committed;
 		if (join(process, facts, NULL) == 0)

@@ -26,6 +26,9 @@ struct kymo_process {
 	uint8_t *facts;        /* packed Process message, for forked children to start from */
 	size_t facts_bytes;
 	char *folder;          /* name of the process folder */
+	_Atomic uint64_t segment; /* the open one, which chunks are opened in; 0: none */
+	uint64_t segments;        /* begun so far */
+	bool is_in_parents;       /* forked in a segment of the parent's, which is not this process's to end */
 	uint64_t gave_up_at;   /* 1 + position where waiting for the reader of the stream was given up */
 };
 
@@ -46,6 +49,9 @@ extern pthread_mutex_t kymo_process_lock;
 
 /* As kymo_define(), with the lock held, and never waiting. */
 bool kymo_define_locked(struct kymo_process *process, const Kymo__Definition *definition);
+
+/* Seal the open chunks of the threads under @gil.  Lock and GIL held. */
+void kymo_process_seal(struct kymo_process *process, const struct kymo_gil *gil);
 
 /* A ring from the pool, or a new one; NULL if there is no room.  Lock held. */
 struct kymo_ring *kymo_process_take_ring(struct kymo_process *process);

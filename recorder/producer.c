@@ -30,6 +30,8 @@ _Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("init
 /* Where tick points when ticks do not matter. */
 static const _Atomic uint64_t no_tick;
 
+static _Atomic uint64_t epochs;
+
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -127,10 +129,17 @@ static void define_thread(struct kymo_producer *p, const struct kymo_host *host,
 
 static void seal(struct kymo_producer *p)
 {
+	struct kymo_chunk_header *header;
+
 	if (!p->payload)
 		return;
 	kymo_flush_branches(p);
 	kymo_commit(p);
+	/* Under another GIL it may have gone on beyond the segment's end.  Relaxed: an end that is not
+	 * seen yet comes after what is in the chunk. */
+	header = kymo_ring_newest(p->ring);
+	if (header->segment != kymo_load_relaxed_u64(&p->process->segment))
+		header->segment = 0;
 	kymo_ring_seal(p->ring, kymo_session_clock(p->process->session), p->ordinal);
 	p->payload = NULL;
 	p->limit = 0;
@@ -148,6 +157,12 @@ static void lose(struct kymo_producer *p, uint32_t reason)
 	} else {
 		kymo_add_u64(&p->process->meta.page->events_unrecorded, 1);
 	}
+}
+
+static void begin_epoch(struct kymo_producer *p)
+{
+	/* Relaxed: a number that no one else has is all that is wanted. */
+	p->epoch = kymo_add_u64(&epochs, 1) + 1;
 }
 
 /* Open the thread's next chunk, or return the cause why there is none. */
@@ -176,7 +191,10 @@ static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host
 		.thread = p->thread,
 		.thread_chunk = ++p->chunks,
 		.interpreter = p->interpreter,
+		/* Acquire: a later segment, or none, comes with the definition of the last one's end. */
+		.segment = kymo_load_acquire_u64(&p->process->segment),
 	};
+	begin_epoch(p);
 	header = kymo_ring_open(p->ring, slot, &facts, &sync);
 	p->payload = kymo_ring_payload(p->ring, header);
 	p->commit = &header->commit;
@@ -185,6 +203,7 @@ static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host
 	kymo_forget_frames(p);
 	p->line = 0;
 	p->offset = 0;
+	p->task = 0;
 	p->lost = 0;
 	p->lost_reasons = 0;
 	set_limit(p);
@@ -388,6 +407,7 @@ struct kymo_producer *kymo_append_stack(const struct kymo_host *host, enum kymo_
 	memcpy(at + 2, &bytes, 4);
 	memcpy(at + 6, block, bytes);
 	p->word += 6 + bytes;
+	begin_epoch(p);
 	kymo_commit(p);
 	set_limit(p);
 	return p;
@@ -406,6 +426,13 @@ void kymo_forget_code(const void *key)
 				caller->code = NULL;
 	}
 	pthread_mutex_unlock(&kymo_process_lock);
+}
+
+void kymo_process_seal(struct kymo_process *process, const struct kymo_gil *gil)
+{
+	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p))
+		if (p->process == process && p->gil == gil)
+			seal(p);
 }
 
 void kymo_process_stop(const struct kymo_gil *gil)

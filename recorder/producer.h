@@ -84,10 +84,14 @@ struct kymo_producer {
 	struct kymo_gil *gil;         /* that it last recorded under */
 	uint64_t name_hash;           /* of the name in the last Thread definition */
 	uint32_t chunk_limit;         /* payload bytes at which the chunk is full */
-	uint8_t reserved[4];
+	uint32_t task;                /* task register; 0: none */
+	/* line 3: values */
+	uint64_t epoch;               /* of the open chunk, and since a stack was told in it: unlike any other of this process and
+					 those that it was forked from; 0: none was open yet */
+	uint64_t reserved[7];
 	struct kymo_caller callers[KYMO_CALLERS]; /* flow: of the frames below @frame, the nearest last */
 };
-static_assert(offsetof(struct kymo_producer, callers) == 192, "three cache lines and the callers");
+static_assert(offsetof(struct kymo_producer, callers) == 256, "four cache lines and the callers");
 static_assert(sizeof(struct kymo_producer) % 64 == 0, "each begins a cache line");
 
 /* This thread's producer; never NULL: before its first event, one whose limit is 0. */
@@ -325,6 +329,36 @@ static inline void kymo_append_site(struct kymo_producer *p, uint32_t site, uint
 static inline void kymo_put_extended(struct kymo_producer *p, enum kymo_extended kind, uint32_t value)
 {
 	kymo_put(p, (uint64_t)value << 16 | (uint64_t)kind << 8 | KYMO_TAG_EXTENDED, 6);
+}
+
+/* The task that the coroutine runs in that is entered next.  Not committed, as kymo_append_code(). */
+static inline void kymo_append_task(struct kymo_producer *p, uint32_t task)
+{
+	uint64_t record = (uint64_t)task << 16 | KYMO_EXTENDED_TASK << 8 | KYMO_TAG_EXTENDED;
+
+	if (p->task == task)
+		return;
+	p->task = task;
+	memcpy(p->payload + (uint32_t)p->word, &record, 8);
+	p->word += KYMO_EXTENDED_BYTES;
+}
+
+/*
+ * The head of a record VALUES whose block of @bytes lies behind it already; flushed, and room there is, or the block could not lie
+ * there.  Not committed, as kymo_append_code().
+ */
+static inline void kymo_append_values(struct kymo_producer *p, uint32_t bytes)
+{
+	uint64_t limit = (uint32_t)p->limit;
+	uint8_t *at = p->payload + (uint32_t)p->word;
+
+	at[0] = KYMO_TAG_EXTENDED;
+	at[1] = KYMO_EXTENDED_VALUES;
+	memcpy(at + 2, &bytes, 4);
+	p->word += KYMO_EXTENDED_BYTES + bytes;
+	/* They are no reason to read the clock. */
+	limit += limit ? KYMO_EXTENDED_BYTES + bytes : 0;
+	p->limit = KYMO_COMMIT(limit < p->chunk_limit ? limit : p->chunk_limit, KYMO_BRANCHES_NONE);
 }
 
 /* A mark: an event that the program itself makes. */

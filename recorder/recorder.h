@@ -93,6 +93,7 @@ uint64_t kymo_next_code_id(void);
 uint64_t kymo_next_content_id(void);
 uint32_t kymo_next_name_id(void);
 uint32_t kymo_next_text_id(void);
+uint32_t kymo_next_task_id(void);
 
 /*
  * Append @definition to the process's stream, complete and committed before this returns.
@@ -134,6 +135,19 @@ static inline void kymo_check_switch(struct kymo_producer *p, const struct kymo_
  * A code object is going away: no thread's code register may keep naming its address.  [host]
  */
 void kymo_forget_code(const void *key);
+
+/*
+ * A segment: what the process records between its begin and its end, which the reader keeps or drops as a
+ * whole when it has ended.  One at a time, begun and ended by any thread; what is lost, and definitions,
+ * are told in any case.  One that never ends, or whose end cannot be told, is kept.  For the threads
+ * under @host's GIL the bounds are exact; of others, chunks that are only partly inside are kept.
+ * Neither waits for anybody.
+ *
+ * Return 0, also where nothing is recorded, -EBUSY if one is open already, -EINVAL if none is.  A forked
+ * child begins without one, and may end the one that its parent was in, once, for nothing.  [host]
+ */
+KYMO_MUST_CHECK int kymo_segment_begin(const struct kymo_host *host);
+KYMO_MUST_CHECK int kymo_segment_end(const struct kymo_host *host, bool keep);
 
 /*
  * Ask the reader to keep what the rings hold now (policy overwrite) and wait until it has,

@@ -269,6 +269,7 @@ struct kymo_chunk_header *kymo_ring_open(struct kymo_ring *ring, int slot,
 	kymo_store_relaxed_u64(&header->commit, KYMO_COMMIT(0, KYMO_BRANCHES_NONE));
 	header->close_clock = 0;
 	header->last_ordinal = 0;
+	header->segment = facts->segment;
 	header->open_clock = facts->open_clock;
 	header->first_ordinal = facts->first_ordinal;
 	header->lost_before = facts->lost_before;

@@ -63,6 +63,7 @@ struct kymo_chunk_facts {
 	uint32_t lost_reasons;
 	uint32_t thread;
 	uint32_t interpreter;
+	uint64_t segment;
 };
 
 /* Open the next chunk in @slot; returns its header.  Its payload begins with @sync. */

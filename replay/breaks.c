@@ -16,6 +16,7 @@ static void release(const struct kymo_breaks *breaks, struct kymo_break *at)
 	for (size_t i = 0; at->hits_before && i < breaks->index->timeline->stream_count; i++)
 		free(at->hits_before[i]);
 	free(at->hits_before);
+	free(at->places);
 	free(at->contents);
 	free(at->name);
 }
@@ -41,6 +42,11 @@ static bool ends_with(const char *whole, const char *part, char separator)
 bool kymo_names_file(const char *name, const char *file)
 {
 	return ends_with(file, name[0] == '.' && name[1] == '/' ? name + 2 : name, '/');
+}
+
+bool kymo_names_type(const char *type, const char *name)
+{
+	return ends_with(name, type, '.');
 }
 
 static bool has_line(const struct kymo_content_hits *of, int64_t line)
@@ -84,13 +90,14 @@ void kymo_breaks_update(struct kymo_breaks *breaks)
 	if (!breaks->is_watched)
 		return;
 	memset(breaks->is_watched, 0, breaks->index->hits.content_count);
-	breaks->watches_raises = false;
+	breaks->watches_raises = breaks->watches_places = false;
 	for (uint32_t i = 0; i < breaks->count; i++) {
 		const struct kymo_break *at = &breaks->items[i];
 
 		if (at->is_off)
 			continue;
 		breaks->watches_raises |= at->kind == KYMO_BREAK_EXCEPTION;
+		breaks->watches_places |= at->place_count != 0;
 		for (uint32_t k = 0; k < at->content_count; k++)
 			breaks->is_watched[at->contents[k]] = true;
 	}
@@ -126,6 +133,11 @@ struct kymo_break *kymo_break_at_function(struct kymo_breaks *breaks, const char
 struct kymo_break *kymo_break_at_exception(struct kymo_breaks *breaks, const char *type)
 {
 	return add(breaks, KYMO_BREAK_EXCEPTION, type, KYMO_LINE_NONE);
+}
+
+struct kymo_break *kymo_break_at_places(struct kymo_breaks *breaks, const char *type)
+{
+	return add(breaks, KYMO_BREAK_UNCAUGHT, type, KYMO_LINE_NONE);
 }
 
 struct kymo_break *kymo_break_find(const struct kymo_breaks *breaks, uint32_t id)
@@ -185,10 +197,50 @@ static bool is_of(const struct kymo_break *at, uint32_t number)
 
 static bool names_type(const struct kymo_break *at, const char *name)
 {
-	return !*at->name || (name && ends_with(name, at->name, '.'));
+	return !*at->name || (name && kymo_names_type(at->name, name));
 }
 
-static bool is_at(const struct kymo_break *at, const struct kymo_walker *walker)
+static int compare_places(const struct kymo_break_place *a, const struct kymo_break_place *b)
+{
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return kymo_position_compare(a->at, b->at);
+}
+
+/* The number of places that lie before @place. */
+static size_t places_before(const struct kymo_break *at, size_t stream, struct kymo_position position)
+{
+	const struct kymo_break_place place = {stream, position};
+	size_t low = 0, high = at->place_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_places(&at->places[middle], &place) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool has_place(const struct kymo_breaks *breaks, const struct kymo_break *at, const struct kymo_event *event)
+{
+	size_t stream = (size_t)(event->stream - breaks->index->timeline->streams);
+	size_t number = places_before(at, stream, kymo_position_of(event));
+
+	return number < at->place_count && at->places[number].stream == stream &&
+	       !kymo_position_compare(at->places[number].at, kymo_position_of(event));
+}
+
+/* Places in @chunk; what is rebuilt comes before the recorded event of its number. */
+static uint64_t places_in(const struct kymo_break *at, const struct kymo_chunk_summary *chunk)
+{
+	return places_before(at, chunk->stream, (struct kymo_position){chunk->last_n + 1, 1}) -
+	       places_before(at, chunk->stream, (struct kymo_position){chunk->first_n, 1});
+}
+
+static bool is_at(const struct kymo_breaks *breaks, const struct kymo_break *at, const struct kymo_walker *walker)
 {
 	const struct kymo_event *event = &walker->event;
 
@@ -201,6 +253,8 @@ static bool is_at(const struct kymo_break *at, const struct kymo_walker *walker)
 	case KYMO_BREAK_FUNCTION:
 		return (event->kind == KYMO_PY_START || event->kind == KYMO_PY_START_AT) &&
 		       is_of(at, event->code->content->number);
+	case KYMO_BREAK_UNCAUGHT:
+		return has_place(breaks, at, event);
 	default:
 		return event->kind == KYMO_RAISE && !walker->is_passed_on && names_type(at, event->name);
 	}
@@ -209,12 +263,13 @@ static bool is_at(const struct kymo_break *at, const struct kymo_walker *walker)
 struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_walker *walker, uint32_t from)
 {
 	const struct kymo_event *event = &walker->event;
-	bool is_raise = event->kind == KYMO_RAISE && breaks->watches_raises;
+	bool is_raise = event->kind == KYMO_RAISE && (breaks->watches_raises || breaks->watches_places);
+	bool may_be_place = breaks->watches_places && event->kind == KYMO_PY_UNWIND;
 
-	if (!breaks->count || (!is_raise && (!event->code || !breaks->is_watched[event->code->content->number])))
+	if (!breaks->count || (!is_raise && !may_be_place && (!event->code || !breaks->is_watched[event->code->content->number])))
 		return NULL;
 	for (uint32_t i = from; i < breaks->count; i++)
-		if (is_at(&breaks->items[i], walker))
+		if (is_at(breaks, &breaks->items[i], walker))
 			return &breaks->items[i];
 	return NULL;
 }
@@ -242,6 +297,8 @@ uint64_t kymo_break_hits_in(struct kymo_breaks *breaks, const struct kymo_break 
 	struct kymo_hits_reader reader;
 	uint64_t found = 0, name, times;
 
+	if (at->kind == KYMO_BREAK_UNCAUGHT)
+		return places_in(at, chunk);
 	if (!kymo_index_read_hits(breaks->index, chunk, &reader))
 		return 0;
 	while (kymo_hits_next_content(&reader))
@@ -276,6 +333,9 @@ bool kymo_breaks_may_hit(struct kymo_breaks *breaks, const struct kymo_chunk_sum
 
 	if (!breaks->count)
 		return false;
+	for (uint32_t i = 0; i < breaks->count; i++)
+		if (!breaks->items[i].is_off && breaks->items[i].place_count && places_in(&breaks->items[i], chunk))
+			return true;
 	if (!kymo_index_read_hits(breaks->index, chunk, &reader))
 		return true;
 	while (kymo_hits_next_content(&reader))

@@ -12,6 +12,13 @@ enum kymo_break_kind {
 	KYMO_BREAK_LINE,
 	KYMO_BREAK_FUNCTION,  /* at its call */
 	KYMO_BREAK_EXCEPTION, /* where one is raised first */
+	KYMO_BREAK_UNCAUGHT,  /* the same, of those that nobody catches: see replay_uncaught.h */
+};
+
+/* Where one is hit: an event of the thread @stream. */
+struct kymo_break_place {
+	size_t stream;
+	struct kymo_position at;
 };
 
 struct kymo_break {
@@ -33,6 +40,8 @@ struct kymo_break {
 	/* hits up to the last one that the search @search_number met, which was in @counted_chunk */
 	uint64_t counted, search_number;
 	const struct kymo_chunk_summary *counted_chunk;
+	struct kymo_break_place *places; /* KYMO_BREAK_UNCAUGHT: all of them, in order */
+	size_t place_count, place_capacity;
 	uint32_t *contents; /* numbers of those that it is in, ascending */
 	uint32_t content_count;
 	size_t content_capacity;
@@ -45,7 +54,7 @@ struct kymo_breaks {
 	size_t capacity;
 	uint32_t last_id;
 	uint8_t *is_watched; /* by number of content: some break is there */
-	bool watches_raises;
+	bool watches_raises, watches_places;
 };
 
 void kymo_breaks_init(struct kymo_breaks *breaks, struct kymo_index *index);
@@ -58,6 +67,8 @@ void kymo_breaks_release(struct kymo_breaks *breaks);
 struct kymo_break *kymo_break_at_line(struct kymo_breaks *breaks, const char *file, int64_t line);
 struct kymo_break *kymo_break_at_function(struct kymo_breaks *breaks, const char *function);
 struct kymo_break *kymo_break_at_exception(struct kymo_breaks *breaks, const char *type);
+/* At the places to be added to it, in order; kymo_breaks_update() comes then. */
+struct kymo_break *kymo_break_at_places(struct kymo_breaks *breaks, const char *type);
 /* False: there is no such break. */
 bool kymo_break_remove(struct kymo_breaks *breaks, uint32_t id);
 struct kymo_break *kymo_break_find(const struct kymo_breaks *breaks, uint32_t id);
@@ -68,6 +79,9 @@ void kymo_breaks_update(struct kymo_breaks *breaks);
 int64_t kymo_nearest_line(const struct kymo_index *index, const char *file, int64_t line);
 /* True if @file is @name, or ends with it at a /. */
 bool kymo_names_file(const char *name, const char *file);
+
+/* True if the exception @name is @type, or that is its last part. */
+bool kymo_names_type(const char *type, const char *name);
 
 /* The first break from number @from of the list on that @walker stands at; what it wants is not asked for.  NULL: none. */
 struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_walker *walker, uint32_t from);

@@ -5,37 +5,69 @@
 #include "replay/definitions.h"
 #include "replay/line_table.h"
 
-/* The first definition of @id before stream position @limit. */
-static void *table_find(const struct kymo_table *table, uint64_t id, uint64_t limit)
+/* The number of items before (@id, @position). */
+static size_t table_count_before(const struct kymo_table *table, uint64_t id, uint64_t position)
 {
 	size_t low = 0, high = table->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const struct kymo_definition *item = &table->items[middle];
 
-		if (table->items[middle].id < id)
+		if (item->id < id || (item->id == id && item->position < position))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == table->count || table->items[low].id != id || table->items[low].position >= limit)
-		return NULL;
-	return table->items[low].value;
+	return low;
 }
+
+/* The first item of @id, where ids follow each other without gaps up to it, as nearly always; else table->count. */
+static size_t find_dense(const struct kymo_table *table, uint64_t id)
+{
+	uint64_t at = table->count ? id - table->items[0].id : 0;
+
+	if (at >= table->count || table->items[at].id != id || (at && table->items[at - 1].id == id))
+		return table->count;
+	return (size_t)at;
+}
+
+/* The first definition of @id before stream position @limit. */
+static void *table_find(const struct kymo_table *table, uint64_t id, uint64_t limit)
+{
+	size_t at = find_dense(table, id);
+
+	if (at == table->count)
+		at = table_count_before(table, id, 0);
+
+	if (at == table->count || table->items[at].id != id || table->items[at].position >= limit)
+		return NULL;
+	return table->items[at].value;
+}
+
+/* The last one. */
+static void *table_find_last(const struct kymo_table *table, uint64_t id, uint64_t limit)
+{
+	size_t count = table_count_before(table, id, limit);
+
+	return count && table->items[count - 1].id == id ? table->items[count - 1].value : NULL;
+}
+
+typedef void *(*finding)(const struct kymo_table *table, uint64_t id, uint64_t limit);
 
 /*
  * Find @id in the table that lies @member bytes into a process, or into one that it was
  * forked from.
  */
-static void *find_inherited(const struct kymo_traced_process *process, size_t member, uint64_t id,
-			    const struct kymo_traced_process **owner)
+static void *find_inherited_by(finding find, const struct kymo_traced_process *process, size_t member, uint64_t id,
+			       const struct kymo_traced_process **owner)
 {
 	uint64_t limit = UINT64_MAX;
 
 	for (; process; process = process->forked_from) {
 		const struct kymo_table *table =
 			(const void *)((const char *)process + member);
-		void *value = table_find(table, id, limit);
+		void *value = find(table, id, limit);
 
 		if (value) {
 			if (owner)
@@ -46,6 +78,12 @@ static void *find_inherited(const struct kymo_traced_process *process, size_t me
 			limit = process->definition->forked_at;
 	}
 	return NULL;
+}
+
+static void *find_inherited(const struct kymo_traced_process *process, size_t member, uint64_t id,
+			    const struct kymo_traced_process **owner)
+{
+	return find_inherited_by(table_find, process, member, id, owner);
 }
 
 const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *process, uint64_t id)
@@ -88,23 +126,21 @@ const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t
 	return text ? text->text : NULL;
 }
 
-int32_t kymo_code_line(const struct kymo_code *code, uint64_t offset)
+const struct kymo_traced_task *kymo_traced_task(const struct kymo_traced_process *process, uint64_t id)
 {
-	struct kymo_content *content = code->content;
+	return find_inherited_by(table_find_last, process, offsetof(struct kymo_traced_process, tasks), id, NULL);
+}
 
-	if (!content->lines) {
-		size_t units = kymo_line_table_decode(content->line_table, content->line_table_bytes,
-						      content->first_line, NULL, 0);
-		int32_t *lines = calloc(units + 1, sizeof *lines);
+void kymo_content_read_lines(struct kymo_content *content)
+{
+	size_t units = kymo_line_table_decode(content->line_table, content->line_table_bytes, content->first_line, NULL, 0);
+	int32_t *lines = calloc(units + 1, sizeof *lines);
 
-		if (!lines)
-			return KYMO_LINE_NONE;
-		content->units = kymo_line_table_decode(content->line_table,
-							content->line_table_bytes,
-							content->first_line, lines, units);
-		content->lines = lines;
-	}
-	return offset < content->units ? content->lines[offset] : KYMO_LINE_NONE;
+	if (!lines)
+		return;
+	content->units = kymo_line_table_decode(content->line_table, content->line_table_bytes, content->first_line, lines,
+						units);
+	content->lines = lines;
 }
 
 struct kymo_traced_process *kymo_traced_find(const struct kymo_definitions *definitions,

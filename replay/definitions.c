@@ -15,6 +15,7 @@ struct stream {
 	struct kymo_definitions *definitions;
 	uint32_t process; /* index in definitions->processes; of the run: unused */
 	bool is_run;
+	bool has_values; /* the trace's recording */
 	uint64_t position; /* of bytes[0] */
 	const struct kymo_index_entry *frame; /* the last one, which began or went on what is in @bytes */
 	uint8_t *bytes;
@@ -101,6 +102,20 @@ static int end_thread(struct kymo_traced_process *process, const Kymo__ThreadEnd
 	return 0;
 }
 
+/* The thread ended in a dropped segment: what it says itself to have lost after that comes on top. */
+static int end_discarded(struct kymo_traced_process *process, const Kymo__ThreadEnd *message)
+{
+	const struct kymo_traced_thread *known = kymo_traced_thread(process, message->thread);
+	Kymo__ThreadEnd end = *message;
+
+	if (known && known->has_ended && known->last_ordinal > end.last_ordinal) {
+		end.lost += known->last_ordinal - end.last_ordinal;
+		end.last_ordinal = known->last_ordinal;
+		end.lost_reasons |= known->lost_reasons;
+	}
+	return end_thread(process, &end);
+}
+
 static const uint8_t *put_bytes(uint8_t **at, const ProtobufCBinaryData *bytes)
 {
 	uint8_t *copy = *at;
@@ -111,35 +126,38 @@ static const uint8_t *put_bytes(uint8_t **at, const ProtobufCBinaryData *bytes)
 	return copy;
 }
 
-static size_t locals_bytes(const Kymo__Content *message)
+static size_t names_bytes(char *const *names, size_t count)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < message->n_varnames; i++)
-		bytes += strlen(message->varnames[i]) + 1;
+	for (size_t i = 0; i < count; i++)
+		bytes += strlen(names[i]) + 1;
 	return bytes;
 }
 
-static const char *put_locals(uint8_t **at, const Kymo__Content *message)
+static const char *put_names(uint8_t **at, char *const *names, size_t count)
 {
 	char *first = (char *)*at, *end = first;
 
-	for (size_t i = 0; i < message->n_varnames; i++)
-		end = stpcpy(end, message->varnames[i]) + 1;
+	for (size_t i = 0; i < count; i++)
+		end = stpcpy(end, names[i]) + 1;
 	*at = (uint8_t *)end;
 	return first;
 }
 
 /* One allocation holds the strings and the tables, too. */
 static int define_content(struct kymo_traced_process *process, const Kymo__Content *message,
-			  uint64_t position)
+			  uint64_t position, bool has_values)
 {
+	size_t name_count = has_values ? message->n_names : 0;
 	size_t file_bytes = strlen(message->file) + 1;
 	const char *function = message->qualname[0] ? message->qualname : message->name;
 	size_t function_bytes = strlen(function) + 1;
 	struct kymo_content *content = malloc(sizeof *content + file_bytes + function_bytes +
 					      message->line_table.len + message->bytecode.len +
-					      message->exception_table.len + locals_bytes(message));
+					      message->exception_table.len +
+					      names_bytes(message->varnames, message->n_varnames) +
+					      names_bytes(message->names, name_count));
 	char *file;
 	uint8_t *tables;
 
@@ -155,14 +173,17 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 		.file = file,
 		.function = file + file_bytes,
 		.first_line = message->first_line,
+		.flags = message->flags,
 		.line_table = put_bytes(&tables, &message->line_table),
 		.line_table_bytes = (uint32_t)message->line_table.len,
 		.bytecode = put_bytes(&tables, &message->bytecode),
 		.bytecode_bytes = (uint32_t)message->bytecode.len,
 		.exception_table = put_bytes(&tables, &message->exception_table),
 		.exception_table_bytes = (uint32_t)message->exception_table.len,
-		.locals = put_locals(&tables, message),
+		.locals = put_names(&tables, message->varnames, message->n_varnames),
 		.local_count = (uint32_t)message->n_varnames,
+		.names = put_names(&tables, message->names, name_count),
+		.name_count = (uint32_t)name_count,
 	};
 	return table_add(&process->contents, message->id, position, content);
 }
@@ -196,6 +217,18 @@ static int define_string(struct kymo_table *table, uint64_t id, const char *text
 	return table_add(table, id, position, string);
 }
 
+static int define_task(struct kymo_table *table, const Kymo__Task *message, uint64_t position)
+{
+	size_t bytes = strlen(message->name) + 1;
+	struct kymo_traced_task *task = malloc(sizeof *task + bytes);
+
+	if (!task)
+		return -ENOMEM;
+	task->id = message->id;
+	memcpy(task->name, message->name, bytes);
+	return table_add(table, task->id, position, task);
+}
+
 static int keep(struct kymo_definitions *definitions, Kymo__Definition **message)
 {
 	if (kymo_grow(&definitions->kept, &definitions->kept_capacity, definitions->kept_count + 1,
@@ -225,7 +258,7 @@ static int define_for_process(struct stream *stream, Kymo__Definition **owned, u
 	case KYMO__DEFINITION__KIND_THREAD_END:
 		return end_thread(process, message->thread_end);
 	case KYMO__DEFINITION__KIND_CONTENT:
-		return define_content(process, message->content, position);
+		return define_content(process, message->content, position, stream->has_values);
 	case KYMO__DEFINITION__KIND_CODE:
 		return define_code(process, message->code, position);
 	case KYMO__DEFINITION__KIND_NAME:
@@ -234,6 +267,8 @@ static int define_for_process(struct stream *stream, Kymo__Definition **owned, u
 	case KYMO__DEFINITION__KIND_TEXT:
 		return define_string(&process->texts, message->text->id, message->text->text,
 				     false, position);
+	case KYMO__DEFINITION__KIND_TASK:
+		return define_task(&process->tasks, message->task, position);
 	default: /* modules are read again by whoever needs them */
 		return 0;
 	}
@@ -424,7 +459,11 @@ static int begin_stream(struct stream *stream, uint32_t process)
 static int load_streams(struct kymo_definitions *definitions, struct kymo_trace *trace,
 			struct kymo_index_entry **entries, struct kymo_error *error)
 {
-	struct stream stream = {.definitions = definitions, .is_run = true};
+	struct stream stream = {
+		.definitions = definitions,
+		.is_run = true,
+		.has_values = trace->header.required_features & KYMO_FEATURE_VALUES,
+	};
 	struct kymo_frame frame = {0};
 	uint32_t process = 0;
 	int result = 0;
@@ -502,6 +541,11 @@ static int apply_run(struct kymo_definitions *definitions)
 			for (size_t t = 0; t < process->end->n_threads; t++)
 				if (end_thread(process, process->end->threads[t]))
 					return -ENOMEM;
+		} else if (message->kind_case == KYMO__DEFINITION__KIND_DISCARDED) {
+			process = kymo_traced_find(definitions, message->discarded->process);
+			for (size_t t = 0; process && t < message->discarded->n_threads; t++)
+				if (end_discarded(process, message->discarded->threads[t]))
+					return -ENOMEM;
 		}
 	}
 	return 0;
@@ -545,6 +589,7 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 		table_sort(&process->contents);
 		table_sort(&process->names);
 		table_sort(&process->texts);
+		table_sort(&process->tasks);
 	}
 	if (kymo_processes_link(definitions)) {
 		kymo_definitions_release(definitions);
@@ -568,6 +613,7 @@ void kymo_definitions_release(struct kymo_definitions *definitions)
 		table_release(&process->contents);
 		table_release(&process->names);
 		table_release(&process->texts);
+		table_release(&process->tasks);
 		for (size_t t = 0; t < process->thread_count; t++)
 			free(process->threads[t].name);
 		free(process->threads);

@@ -9,18 +9,21 @@
 #define KYMO_REPLAY_DEFINITIONS_H
 
 #include "format/metadata.pb-c.h"
+#include "replay/line_table.h"
 #include "replay/trace.h"
 
 /* What equal code objects share. */
 struct kymo_content {
 	uint64_t id;	  /* in process number @process, which defined it */
 	uint32_t process;
-	uint32_t number; /* in the index; 0: none */
+	uint32_t number; /* of who counts its lines, in an index or for coverage; 0: none */
 	const char *file;
 	const char *function; /* qualified name */
 	const char *locals; /* names of local variables, @local_count of them, each with a NUL behind it */
-	uint32_t local_count;
+	const char *names; /* global variables and attributes that it names (co_names), likewise; none where no values are recorded */
+	uint32_t local_count, name_count;
 	uint32_t first_line;
+	uint32_t flags; /* co_flags */
 	uint32_t line_table_bytes;
 	const uint8_t *line_table;
 	/* what lines are rebuilt from; none in recordings that have them */
@@ -57,6 +60,12 @@ struct kymo_traced_string {
 	char text[];
 };
 
+/* An asyncio task. */
+struct kymo_traced_task {
+	uint32_t id; /* in its process, which others than this may have it from, as well */
+	char name[]; /* the last one that is known; "": none is */
+};
+
 /* Definitions of one kind, found by id. */
 struct kymo_table {
 	struct kymo_definition {
@@ -84,7 +93,7 @@ struct kymo_traced_process {
 	enum kymo_origin origin;
 	struct kymo_traced_process *parent;
 	struct kymo_traced_process *forked_from; /* whose ids are inherited */
-	struct kymo_table codes, contents, names, texts;
+	struct kymo_table codes, contents, names, texts, tasks;
 	struct kymo_traced_thread *threads;
 	size_t thread_count, thread_capacity;
 };
@@ -153,7 +162,19 @@ const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t
 bool kymo_traced_name_is_stop(const struct kymo_traced_process *process, uint64_t id);
 const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id);
 
+/* The same pointer for each event in which @process calls it @id, and for no other task of that process. */
+const struct kymo_traced_task *kymo_traced_task(const struct kymo_traced_process *process, uint64_t id);
+
+/* Fill in content->lines and .units; without memory they stay as they are: none. */
+void kymo_content_read_lines(struct kymo_content *content);
 /* The line of the instruction at code unit @offset, or KYMO_LINE_NONE. */
-int32_t kymo_code_line(const struct kymo_code *code, uint64_t offset);
+static inline int32_t kymo_code_line(const struct kymo_code *code, uint64_t offset)
+{
+	struct kymo_content *content = code->content;
+
+	if (!content->lines)
+		kymo_content_read_lines(content);
+	return offset < content->units ? content->lines[offset] : KYMO_LINE_NONE;
+}
 
 #endif

@@ -24,6 +24,11 @@ static void put_detail(FILE *out, const struct kymo_event *event)
 	} else if (event->kind == KYMO_EVENT_BRANCH_BIT) {
 		fputs(event->is_taken ? "  taken" : "  not taken", out);
 	}
+	if (event->task_id) {
+		fprintf(out, "  in task %" PRIu64 " '", event->task_id);
+		kymo_text_put(out, event->task ? event->task->name : "?");
+		putc_unlocked('\'', out);
+	}
 }
 
 void kymo_event_put_place(FILE *out, const struct kymo_event *event)

@@ -46,6 +46,11 @@ const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code)
 	return &code->flow;
 }
 
+int32_t kymo_flow_line(const struct kymo_flow_code *code, uint32_t unit)
+{
+	return code->begins[unit] ? code->lines[unit] : KYMO_LINE_NONE;
+}
+
 struct kymo_moves *kymo_flow_moves(struct kymo_flow_code *code)
 {
 	return &code->moves;
@@ -323,6 +328,16 @@ static bool arrive(struct kymo_flow_code *code, struct kymo_place *place, uint32
 	return is_good;
 }
 
+/* The argument of the instruction at @unit, with what stands before it. */
+static uint32_t whole_arg(const struct kymo_flow *flow, uint32_t unit)
+{
+	uint32_t arg = flow->at[unit].arg;
+
+	for (unsigned shift = 8; shift < 32 && unit && flow->at[unit - 1].op == KYMO_OP_EXTENDED_ARG; shift += 8, unit--)
+		arg |= (uint32_t)flow->at[unit - 1].arg << shift;
+	return arg;
+}
+
 /* The events between @unit and @next that come when @unit is done. */
 static bool depart(struct kymo_flow_code *code, uint32_t unit, uint32_t next)
 {
@@ -346,6 +361,10 @@ static bool depart(struct kymo_flow_code *code, uint32_t unit, uint32_t next)
 		return next != at->target || add_step(code, KYMO_BRANCH_RIGHT, unit, next);
 	case KYMO_OP_NOT_TAKEN:
 		return add_step(code, KYMO_BRANCH_LEFT, kymo_flow_instruction(code, unit - 1), next);
+	case KYMO_OP_END_ASYNC_FOR:
+		/* Its argument leads back to the END_SEND of the loop. */
+		return is_before(code, KYMO_CPYTHON_3_14) ||
+		       add_step(code, KYMO_BRANCH_RIGHT, next - whole_arg(&code->flow, unit), next);
 	default:
 		return true;
 	}

@@ -29,6 +29,8 @@ struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t
 void kymo_flow_code_free(struct kymo_flow_code *code);
 
 const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code);
+/* The line at which the interpreter may have a LINE event at the instruction @unit, or KYMO_LINE_NONE.  Exact code alone. */
+int32_t kymo_flow_line(const struct kymo_flow_code *code, uint32_t unit);
 /* What is kept of how its frames go on; owned by @code. */
 struct kymo_moves *kymo_flow_moves(struct kymo_flow_code *code);
 /* The instruction that @unit is part of; the last one for a unit beyond them. */

@@ -16,7 +16,7 @@
 #include "replay/walker.h"
 
 #define INDEX_MAGIC {0x89, 'K', 'Y', 'M', 'O', 'I', 'X', '\n'}
-#define INDEX_VERSION 1U
+#define INDEX_VERSION 2U
 
 /* What the file begins with.  Behind it lie the hits of each chunk and those of all, then the three tables. */
 struct index_header {
@@ -198,6 +198,7 @@ static int write_tables(struct kymo_index *index)
 	at += chunk_bytes;
 	if (!result)
 		result = write_at(index->fd, index->marks, mark_bytes, at);
+	index->file_bytes = at + mark_bytes;
 	if (!result)
 		result = write_at(index->fd, &header, sizeof header, 0);
 	free(contents);
@@ -401,14 +402,23 @@ static int find_first_chunks(struct kymo_index *index)
 	return 0;
 }
 
-int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, const char *path, struct kymo_error *error)
+bool kymo_is_incomplete(const char *path)
+{
+	static const char suffix[] = ".incomplete";
+	size_t length = strlen(path);
+
+	return length >= sizeof suffix - 1 && !strcmp(path + length - (sizeof suffix - 1), suffix);
+}
+
+int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, const char *path,
+		    const volatile sig_atomic_t *interrupted, struct kymo_error *error)
 {
 	char paths[2][PATH_MAX];
 	int result = 0;
 
 	*index = (struct kymo_index){.timeline = timeline, .fd = -1};
 	paths[0][0] = paths[1][0] = '\0';
-	if (path) {
+	if (path && !kymo_is_incomplete(path)) {
 		beside(paths[0], path);
 		in_cache(paths[1], &timeline->trace);
 	}
@@ -419,7 +429,9 @@ int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, co
 	}
 	if (!index->is_kept) {
 		forget(index);
+		index->interrupted = interrupted;
 		result = make(index, paths, error);
+		index->interrupted = NULL;
 	}
 	if (!result && find_first_chunks(index))
 		result = kymo_fail(error, -ENOMEM, "out of memory");
@@ -463,7 +475,8 @@ void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker,
 {
 	const struct kymo_chunk_summary *first = index->chunks + index->first_chunks[chunk->stream], *lead = chunk;
 	bool is_flow = index->timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
-	uint32_t lowest = chunk->lowest_depth;
+	/* With an entry come the lines on which the caller came to it. */
+	uint32_t lowest = chunk->lowest_depth - (is_flow && chunk->lowest_depth);
 
 	/* Lines are rebuilt from where the frame on top was before; and a gap is told by who comes from before it. */
 	if ((is_flow || chunk->flags & KYMO_SUMMARY_MISSING) && lead > first)

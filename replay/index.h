@@ -4,10 +4,14 @@
  * search reads only the chunks that hold what is looked for.
  *
  * It is derived from the trace, and kept beside it in TRACE-index, or where that cannot be written in
- * $XDG_CACHE_HOME/kymo; where neither can be, it lives as long as who made it.  docs/replay.md has the bytes.
+ * $XDG_CACHE_HOME/kymo; where neither can be, it lives as long as who made it.  So does that of a recording that is not over,
+ * NAME.incomplete: it would fit no more when the next chunk is written, and would stay behind under a name that nothing has.
+ * docs/replay.md has the bytes.
  */
 #ifndef KYMO_REPLAY_INDEX_H
 #define KYMO_REPLAY_INDEX_H
+
+#include <signal.h>
 
 #include "replay/hits.h"
 #include "replay/timeline.h"
@@ -15,6 +19,8 @@
 enum kymo_summary_flags {
 	KYMO_SUMMARY_MISSING = 1 << 0, /* a GAP or UNKNOWN is among its events */
 	KYMO_SUMMARY_MIXED = 1 << 1,   /* of more interpreters than one: its turns are in no order */
+	/* an exception has left the outermost frame or, in other threads than a process's first, the third one: see replay_uncaught.c */
+	KYMO_SUMMARY_UNWOUND = 1 << 2,
 };
 
 /* The events from one chunk of a stream up to the next; as it lies in the file. */
@@ -57,6 +63,7 @@ struct kymo_index {
 	uint64_t file_bytes;
 	bool was_made; /* now; else it was read */
 	bool is_kept;
+	const volatile sig_atomic_t *interrupted; /* while it is made */
 	/* what was read of the file last */
 	uint8_t *block;
 	uint64_t block_offset;
@@ -65,15 +72,19 @@ struct kymo_index {
 
 /*
  * Read the index of @timeline, which was opened as @path, or make it; timeline->trace.watch tells how far that is.
- * @path NULL: make it, and keep it nowhere.
+ * @path NULL: make it, and keep it nowhere.  @interrupted: what a signal handler sets so that making it ends with -EINTR; NULL:
+ * none does.
  * @timeline must outlive it.
  */
 KYMO_MUST_CHECK
 int kymo_index_open(struct kymo_index *index, struct kymo_timeline *timeline, const char *path,
-		    struct kymo_error *error);
+		    const volatile sig_atomic_t *interrupted, struct kymo_error *error);
 /* Take it from the file @fd, which it closes; false: that is no sound index of @timeline. */
 bool kymo_index_load(struct kymo_index *index, struct kymo_timeline *timeline, int fd);
 void kymo_index_close(struct kymo_index *index);
+
+/* True if @path is the name of a recording that is not over. */
+bool kymo_is_incomplete(const char *path);
 
 /* Read what ran in @chunk; false, and nothing is known of it: damaged. */
 bool kymo_index_read_hits(struct kymo_index *index, const struct kymo_chunk_summary *chunk,

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Making the index: every event of the trace is decoded once.
- *
- * In a `flow` recording lines are not expanded: what a record leads to is counted as a whole, and becomes lines when the
- * chunk is over.
- */
+/* Making the index: one pass over the trace.  What was counted as moves becomes lines when the chunk is over. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +7,12 @@
 
 #include "format/trace_file.h"
 #include "replay/index.h"
-#include "replay/walker.h"
+#include "replay/pass.h"
 
 struct builder {
 	struct kymo_index *index;
 	struct kymo_chunk_summary chunk;
-	bool has_chunk;
-	struct kymo_counting counting; /* in this chunk */
+	bool has_marks; /* in this chunk, not added yet */
 	struct kymo_error *error;
 };
 
@@ -27,25 +21,23 @@ static uint32_t at_most_u32(uint64_t number)
 	return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-static void note_sync(struct builder *builder, const struct kymo_sync *sync)
+static void begin_chunk(struct kymo_pass *pass, const struct kymo_passed_chunk *chunk, const struct kymo_sync *sync)
 {
-	builder->chunk.depth = at_most_u32(sync->depth);
-	builder->chunk.hidden = at_most_u32(sync->depth - sync->listed);
-}
+	struct builder *builder = pass->context;
 
-static void begin_chunk(struct builder *builder, size_t stream, size_t chunk, uint64_t first_n, uint64_t slice,
-			uint32_t interpreter)
-{
-	builder->has_chunk = true;
+	builder->has_marks = false;
 	builder->chunk = (struct kymo_chunk_summary){
-		.first_n = first_n,
-		.last_n = first_n,
-		.first_slice = slice,
-		.last_slice = slice,
-		.stream = (uint32_t)stream,
-		.chunk = (uint32_t)chunk,
+		.first_n = chunk->first_n,
+		.last_n = chunk->last_n,
+		.first_slice = chunk->slice,
+		.last_slice = chunk->slice,
+		.stream = (uint32_t)chunk->stream,
+		.chunk = (uint32_t)chunk->chunk,
 		.lowest_depth = UINT32_MAX,
-		.interpreter = interpreter,
+		.interpreter = chunk->interpreter,
+		.flags = chunk->is_missing ? KYMO_SUMMARY_MISSING : 0,
+		.depth = at_most_u32(sync->depth),
+		.hidden = at_most_u32(sync->depth - sync->listed),
 	};
 }
 
@@ -71,9 +63,8 @@ static int write_hits(struct builder *builder)
 }
 
 /* What was counted as moves are lines and calls now. */
-static void expand_moves(struct builder *builder)
+static void expand_moves(struct builder *builder, struct kymo_counting *counting)
 {
-	struct kymo_counting *counting = &builder->counting;
 	struct kymo_hits *hits = &builder->index->hits;
 
 	for (size_t i = 0; i < counting->touched_count; i++) {
@@ -93,29 +84,6 @@ static void expand_moves(struct builder *builder)
 	counting->touched_count = 0;
 }
 
-static int end_chunk(struct builder *builder)
-{
-	struct kymo_index *index = builder->index;
-	int result = 0;
-
-	if (!builder->has_chunk)
-		return 0;
-	builder->has_chunk = false;
-	expand_moves(builder);
-	builder->chunk.lines = index->hits.line_events;
-	if (kymo_grow(&index->chunks, &index->chunk_capacity, index->chunk_count + 1, sizeof(*index->chunks)))
-		result = -ENOMEM;
-	if (!result)
-		result = kymo_hits_end_chunk(&index->hits);
-	if (!result)
-		result = write_hits(builder);
-	if (!result)
-		index->chunks[index->chunk_count++] = builder->chunk;
-	return result == -ENOMEM ? kymo_fail(builder->error, result, "out of memory")
-	       : result	    ? kymo_fail(builder->error, result, "cannot write the index: %s", strerror(-result))
-			    : 0;
-}
-
 static int add_mark(struct builder *builder, uint64_t n, uint64_t text, int64_t t_ns)
 {
 	struct kymo_index *index = builder->index;
@@ -133,6 +101,15 @@ static void note_depth(struct builder *builder, uint64_t depth)
 		builder->chunk.lowest_depth = at_most_u32(depth);
 }
 
+/* An exception leaves the frame on top; @depth is with it.  A thread of threading.py runs what it is to run in its third one. */
+static void note_unwind(struct builder *builder, uint64_t depth)
+{
+	const struct kymo_stream *stream = &builder->index->timeline->streams[builder->chunk.stream];
+
+	if (depth == 1 || (depth == 3 && stream->number > 1))
+		builder->chunk.flags |= KYMO_SUMMARY_UNWOUND;
+}
+
 static void note_slice(struct builder *builder, uint64_t slice, uint32_t interpreter)
 {
 	if (interpreter != builder->chunk.interpreter || slice < builder->chunk.last_slice)
@@ -143,15 +120,15 @@ static void note_slice(struct builder *builder, uint64_t slice, uint32_t interpr
 		builder->chunk.first_slice = slice;
 }
 
-/*
- * Any stream, event by event.
- */
-static int count_event(struct builder *builder, const struct kymo_walker *walker)
+static int count_event(struct kymo_pass *pass, const struct kymo_walker *walker)
 {
+	struct builder *builder = pass->context;
 	const struct kymo_event *event = &walker->event;
 	struct kymo_hits *hits = &builder->index->hits;
 	struct kymo_content *content = event->code ? event->code->content : NULL;
 
+	if (event->kind == KYMO_PY_UNWIND)
+		note_unwind(builder, kymo_stack_depth(&walker->stack));
 	builder->chunk.last_n = event->kind == KYMO_EVENT_GAP ? event->n + event->lost - 1 : event->n;
 	note_depth(builder, kymo_stack_depth(&walker->stack));
 	if (event->kind == KYMO_EVENT_GAP || event->kind == KYMO_EVENT_UNKNOWN)
@@ -169,35 +146,6 @@ static int count_event(struct builder *builder, const struct kymo_walker *walker
 	return 0;
 }
 
-/* The chunks of @stream from @first on. */
-static int walk(struct builder *builder, size_t stream, size_t first)
-{
-	struct kymo_timeline *timeline = builder->index->timeline;
-	struct kymo_walker walker;
-	int result;
-
-	kymo_walker_open(&walker, timeline, &timeline->streams[stream], first, first ? first - 1 : 0);
-	while ((result = kymo_walker_next(&walker, builder->error)) > 0) {
-		const struct kymo_event *event = &walker.event;
-
-		if (!builder->has_chunk || walker.chunk != builder->chunk.chunk) {
-			result = end_chunk(builder);
-			if (result)
-				break;
-			begin_chunk(builder, stream, walker.chunk, event->n, event->slice, event->interpreter);
-			note_sync(builder, &walker.cursor.sync);
-		}
-		result = count_event(builder, &walker);
-		if (result)
-			break;
-	}
-	kymo_walker_release(&walker);
-	return result ? result : end_chunk(builder);
-}
-
-/*
- * Streams of `flow` recordings, all but their last chunk, by records.
- */
 static void count_steps(struct builder *builder, const struct kymo_rebuilt *out)
 {
 	struct kymo_content *content = out->steps_code ? out->steps_code->content : NULL;
@@ -210,8 +158,8 @@ static void count_steps(struct builder *builder, const struct kymo_rebuilt *out)
 }
 
 /* An event, and what is counted of it besides the lines before it. */
-static void count_record(struct builder *builder, const struct kymo_record *record, const struct kymo_rebuilt *out,
-			 uint64_t depth)
+static void count_rebuilt(struct builder *builder, const struct kymo_record *record, const struct kymo_rebuilt *out,
+			  uint64_t depth)
 {
 	struct kymo_hits *hits = &builder->index->hits;
 	struct kymo_content *content = out->code ? out->code->content : NULL;
@@ -222,9 +170,12 @@ static void count_record(struct builder *builder, const struct kymo_record *reco
 		if (content)
 			kymo_hits_call(hits, content, 1);
 		break;
+	case KYMO_PY_UNWIND:
+		note_unwind(builder, depth + 1);
+		depth++;
+		break;
 	case KYMO_PY_RETURN:
 	case KYMO_PY_YIELD:
-	case KYMO_PY_UNWIND:
 		depth++;
 		break;
 	case KYMO_LINE:
@@ -240,63 +191,32 @@ static void count_record(struct builder *builder, const struct kymo_record *reco
 	note_depth(builder, depth);
 }
 
-static void count_switch(struct builder *builder, const struct kymo_record *record, uint64_t *slice,
-			 uint32_t *interpreter)
+static void count_record(struct kymo_pass *pass, const struct kymo_record *record, const struct kymo_rebuilt *rebuilt)
 {
-	if (record->kind == KYMO_SWITCH) {
-		*slice += record->a;
-	} else if (record->kind == KYMO_KIND_SPECIAL && record->extended == KYMO_EXTENDED_INTERPRETER) {
-		*interpreter = (uint32_t)record->a;
-		*slice = 0;
-	} else {
-		return;
-	}
-	note_slice(builder, *slice, *interpreter);
-}
+	struct builder *builder = pass->context;
+	bool is_special = record && record->kind == KYMO_KIND_SPECIAL;
 
-static void count_chunk(struct builder *builder, struct kymo_rebuild *rebuild, const struct kymo_frame *frame,
-			bool is_next, bool *has_marks)
-{
-	const uint8_t *payload = frame->payload;
-	size_t at = frame->header.sync_bytes, end = frame->header.raw_bytes;
-	uint64_t slice = frame->header.switch_base;
-	uint32_t interpreter = frame->header.interpreter;
-	struct kymo_rebuilt out;
-	struct kymo_record record;
-	struct kymo_sync sync;
-
-	if (kymo_sync_decode(payload, at, &sync) != KYMO_DECODE_OK)
-		sync = (struct kymo_sync){0};
-	if (kymo_rebuild_open(rebuild, &sync, is_next, &out))
-		count_steps(builder, &out);
-	note_sync(builder, &sync);
-	builder->counting.lowest_depth = UINT64_MAX;
-	for (;;) {
-		at += kymo_rebuild_count(rebuild, payload + at, end - at, &builder->counting);
-		if (kymo_flow_record_decode(payload + at, end - at, &record) != KYMO_DECODE_OK)
-			break;
-		if (kymo_rebuild_take(rebuild, &record, payload + at, &out)) {
-			count_steps(builder, &out);
-			if (out.kind)
-				count_record(builder, &record, &out, kymo_rebuild_depth(rebuild));
-		}
-		if (record.kind == KYMO_KIND_SPECIAL && record.extended == KYMO_EXTENDED_MARK) {
-			note_depth(builder, kymo_rebuild_depth(rebuild));
-			*has_marks = true;
-		}
-		count_switch(builder, &record, &slice, &interpreter);
-		at += record.bytes;
+	if (rebuilt)
+		count_steps(builder, rebuilt);
+	if (rebuilt && rebuilt->kind)
+		count_rebuilt(builder, record, rebuilt, kymo_rebuild_depth(pass->rebuild));
+	if (is_special && record->extended == KYMO_EXTENDED_MARK) {
+		note_depth(builder, kymo_rebuild_depth(pass->rebuild));
+		builder->has_marks = true;
 	}
-	note_depth(builder, builder->counting.lowest_depth);
+	if (record && (record->kind == KYMO_SWITCH || (is_special && record->extended == KYMO_EXTENDED_INTERPRETER)))
+		note_slice(builder, pass->slice, pass->interpreter);
 }
 
 /* Marks are few: their times are worth a second look. */
-static int find_marks(struct builder *builder, const struct kymo_stream *stream, size_t chunk)
+static int find_marks(struct builder *builder)
 {
+	struct kymo_timeline *timeline = builder->index->timeline;
+	size_t chunk = builder->chunk.chunk;
 	struct kymo_walker walker;
 	int result;
 
-	kymo_walker_open(&walker, builder->index->timeline, stream, chunk, chunk ? chunk - 1 : 0);
+	kymo_walker_open(&walker, timeline, &timeline->streams[builder->chunk.stream], chunk, chunk ? chunk - 1 : 0);
 	while ((result = kymo_walker_next(&walker, builder->error)) > 0 && walker.chunk == chunk) {
 		const struct kymo_event *event = &walker.event;
 
@@ -309,75 +229,42 @@ static int find_marks(struct builder *builder, const struct kymo_stream *stream,
 	return result < 0 ? result : 0;
 }
 
-/* The number of @stream's chunks, from the first on, that are whole and follow each other without a copy. */
-static size_t plain_chunks(const struct kymo_timeline *timeline, const struct kymo_stream *stream)
+static int end_chunk(struct kymo_pass *pass)
 {
-	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
-	size_t count = 0;
-
-	while (count < stream->chunk_count && chunks[count]->last_ordinal &&
-	       (!count || (!kymo_is_same_chunk(chunks[count - 1], chunks[count]) &&
-			   chunks[count - 1]->last_ordinal < chunks[count]->first_ordinal)))
-		count++;
-	return count;
-}
-
-/* Returns how many chunks were counted, or a negative errno. */
-static int count_plain_chunks(struct builder *builder, size_t number, size_t *done)
-{
-	struct kymo_timeline *timeline = builder->index->timeline;
-	const struct kymo_stream *stream = &timeline->streams[number];
-	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
-	struct kymo_rebuild *rebuild = kymo_rebuild_new(stream->process, timeline->rebuilt_kinds);
-	size_t count = plain_chunks(timeline, stream);
-	struct kymo_frame frame = {0};
-	uint64_t next_n = 1;
+	struct builder *builder = pass->context;
+	struct kymo_index *index = builder->index;
 	int result = 0;
 
-	/* The last one is followed by what the thread's end tells. */
-	for (*done = 0; rebuild && *done + 1 < count && !result; ++*done) {
-		const struct kymo_index_entry *entry = chunks[*done];
-		bool has_marks = false, is_next = entry->first_ordinal == next_n;
-
-		result = kymo_trace_read(&timeline->trace, entry, &frame, builder->error);
-		if (result == -EBADMSG) { /* the rest is for who knows about damage */
-			result = 0;
-			break;
-		}
+	if (index->interrupted && *index->interrupted)
+		return kymo_fail(builder->error, -EINTR, "interrupted while the index was made; nothing of it is kept");
+	note_depth(builder, pass->counting.lowest_depth);
+	if (builder->has_marks) {
+		result = find_marks(builder);
 		if (result)
-			break;
-		begin_chunk(builder, number, *done, is_next ? entry->first_ordinal : next_n, frame.header.switch_base,
-			    frame.header.interpreter);
-		builder->chunk.last_n = entry->last_ordinal;
-		if (!is_next)
-			builder->chunk.flags |= KYMO_SUMMARY_MISSING;
-		count_chunk(builder, rebuild, &frame, is_next, &has_marks);
-		if (has_marks)
-			result = find_marks(builder, stream, *done);
-		if (!result)
-			result = end_chunk(builder);
-		next_n = entry->last_ordinal + 1;
+			return result;
 	}
-	kymo_frame_release(&frame);
-	kymo_rebuild_free(rebuild);
-	return result;
+	expand_moves(builder, &pass->counting);
+	builder->chunk.lines = index->hits.line_events;
+	if (kymo_grow(&index->chunks, &index->chunk_capacity, index->chunk_count + 1, sizeof(*index->chunks)))
+		result = -ENOMEM;
+	if (!result)
+		result = kymo_hits_end_chunk(&index->hits);
+	if (!result)
+		result = write_hits(builder);
+	if (!result)
+		index->chunks[index->chunk_count++] = builder->chunk;
+	return result == -ENOMEM ? kymo_fail(builder->error, result, "out of memory")
+	       : result	    ? kymo_fail(builder->error, result, "cannot write the index: %s", strerror(-result))
+			    : 0;
 }
 
 int kymo_index_build(struct kymo_index *index, struct kymo_error *error)
 {
-	struct kymo_timeline *timeline = index->timeline;
-	bool is_flow = timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
+	static const struct kymo_passing tell = {begin_chunk, end_chunk, count_event, count_record, NULL};
 	struct builder builder = {.index = index, .error = error};
-	int result = 0;
+	struct kymo_pass pass = {.timeline = index->timeline, .tell = &tell, .context = &builder, .error = error};
+	int result = kymo_pass_run(&pass);
 
-	for (size_t stream = 0; stream < timeline->stream_count && !result; stream++) {
-		size_t done = 0;
-
-		if (is_flow)
-			result = count_plain_chunks(&builder, stream, &done);
-		if (!result)
-			result = walk(&builder, stream, done);
-	}
-	free(builder.counting.touched);
+	kymo_pass_release(&pass);
 	return result;
 }

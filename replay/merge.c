@@ -17,6 +17,7 @@ struct kymo_merge {
 	struct source **sources;
 	size_t source_count, source_capacity;
 	struct source *current; /* holds the GIL's turn or is earliest; NULL: choose */
+	bool is_told;		/* its head is, and it has not gone on */
 	/* how long it may go on without another look at the others */
 	int64_t others_ns; /* the earliest event of those whose order is that of time */
 	int64_t waiting_ns; /* the start of the next stream that waits */
@@ -148,21 +149,15 @@ static int choose_current(struct kymo_merge *merge, struct kymo_error *error)
 	return 0;
 }
 
-int kymo_merge_next(struct kymo_merge *merge, struct kymo_event *event, struct kymo_error *error)
+/* Let the source of the event that was told go on.  Only now, as what the event points at is the cursor's. */
+static int advance(struct kymo_merge *merge, struct kymo_error *error)
 {
-	struct source *source;
-	int result;
+	struct source *source = merge->current;
+	uint64_t slice = source->head.slice;
+	uint32_t interpreter = source->head.interpreter;
+	int result = kymo_cursor_next(&source->cursor, &source->head, error);
 
-	if (!merge->current) {
-		result = choose_current(merge, error);
-		if (result)
-			return result;
-	}
-	source = merge->current;
-	if (!source)
-		return 0;
-	*event = source->head;
-	result = kymo_cursor_next(&source->cursor, &source->head, error);
+	merge->is_told = false;
 	if (result < 0)
 		return result;
 	if (!result) {
@@ -172,11 +167,25 @@ int kymo_merge_next(struct kymo_merge *merge, struct kymo_event *event, struct k
 				break;
 			}
 		merge->current = NULL;
-	} else if (source->head.slice != event->slice ||
-		   source->head.interpreter != event->interpreter ||
+	} else if (source->head.slice != slice || source->head.interpreter != interpreter ||
 		   source->head.t_ns > merge->others_ns ||
 		   source->head.t_ns + (int64_t)source->head.t_err_ns >= merge->waiting_ns) {
 		merge->current = NULL;
 	}
+	return 0;
+}
+
+int kymo_merge_next(struct kymo_merge *merge, struct kymo_event *event, struct kymo_error *error)
+{
+	int result = merge->is_told ? advance(merge, error) : 0;
+
+	if (!result && !merge->current)
+		result = choose_current(merge, error);
+	if (result)
+		return result;
+	if (!merge->current)
+		return 0;
+	*event = merge->current->head;
+	merge->is_told = true;
 	return 1;
 }

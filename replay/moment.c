@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/moment.h"
 
+#include "replay/turns.h"
 #include "replay/walker.h"
 
 struct kymo_moment kymo_moment_of(const struct kymo_timeline *timeline, const struct kymo_event *event)
@@ -47,6 +48,13 @@ struct kymo_moment kymo_chunk_begin(const struct kymo_index *index, const struct
 	};
 }
 
+static bool share_process(const struct kymo_timeline *timeline, const struct kymo_chunk_summary *chunk,
+			  const struct kymo_moment *moment)
+{
+	return moment->stream < timeline->stream_count &&
+	       timeline->streams[chunk->stream].process == timeline->streams[moment->stream].process;
+}
+
 /* The last event of @chunk that comes not after @moment. */
 static int find_in_chunk(const struct kymo_index *index, const struct kymo_chunk_summary *chunk,
 			 const struct kymo_moment *moment, struct kymo_moment *out, struct kymo_error *error)
@@ -54,8 +62,17 @@ static int find_in_chunk(const struct kymo_index *index, const struct kymo_chunk
 	struct kymo_timeline *timeline = index->timeline;
 	struct kymo_walker walker;
 	bool is_found = false;
+	uint64_t near = 0; /* what comes before this event comes not after @moment */
 	int result;
 
+	if (moment->slice && share_process(timeline, chunk, moment) && kymo_has_turns(chunk, moment->interpreter)) {
+		struct kymo_turn turn;
+
+		result = kymo_turn_after(index, chunk, moment->interpreter, moment->slice, &turn, error);
+		if (result < 0)
+			return result;
+		near = (result ? turn.n : chunk->last_n + 1) - 1;
+	}
 	kymo_index_walk(index, &walker, chunk);
 	while ((result = kymo_walker_next(&walker, error)) > 0) {
 		struct kymo_moment here = kymo_moment_of(timeline, &walker.event);
@@ -64,6 +81,8 @@ static int find_in_chunk(const struct kymo_index *index, const struct kymo_chunk
 			break;
 		*out = here;
 		is_found = true;
+		if (walker.event.n < near)
+			kymo_walker_skip(&walker, near);
 	}
 	kymo_walker_release(&walker);
 	return result < 0 ? result : is_found;

@@ -88,22 +88,13 @@ int kymo_replay_goto(struct kymo_replay *replay, const char *place, struct kymo_
 	return go_to_mark(replay, place, error);
 }
 
-/* An exception leaves the outermost frame. */
+/* An exception that nothing catches. */
 static bool ends_thread(const struct kymo_walker *walker, const void *context)
 {
 	const struct kymo_event *event = &walker->event;
 
 	(void)context;
-	return event->kind == KYMO_PY_UNWIND && kymo_stack_depth(&walker->stack) == 1 && event->name &&
-	       strcmp(event->name, "SystemExit");
-}
-
-/* One with this name is raised first. */
-static bool raises(const struct kymo_walker *walker, const void *name)
-{
-	const struct kymo_event *event = &walker->event;
-
-	return event->kind == KYMO_RAISE && !walker->is_passed_on && event->name && !strcmp(event->name, name);
+	return kymo_leaves_thread(walker) && event->name && strcmp(event->name, "SystemExit");
 }
 
 static bool leaves_module(const struct kymo_walker *walker, const void *context)
@@ -118,12 +109,15 @@ static bool leaves_module(const struct kymo_walker *walker, const void *context)
 static int go_to_raise(struct kymo_replay *replay, struct kymo_error *error)
 {
 	const struct kymo_event *event = kymo_replay_event(replay);
+	const struct kymo_chunk_summary *chunk;
+	struct kymo_position found;
 	int result = kymo_stand_at_last(replay, kymo_this_chunk(replay), kymo_position_of(event), ends_thread, NULL, error);
 
-	if (result > 0)
-		result = kymo_stand_at_last(replay, kymo_this_chunk(replay), kymo_position_of(event), raises, event->name,
-					    error);
-	return result < 0 ? result : 0;
+	if (result <= 0)
+		return result;
+	chunk = kymo_this_chunk(replay);
+	result = kymo_find_raise(replay, &chunk, kymo_position_of(event), event->name, &found, error);
+	return result > 0 ? kymo_stand_at(replay, chunk, found, error) : result;
 }
 
 int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error)

@@ -10,6 +10,21 @@ uint64_t kymo_rebuild_depth(const struct kymo_rebuild *rebuild)
 	return rebuild->hidden + rebuild->count;
 }
 
+static bool has_line(const struct kymo_rebuilt_frame *frame, const struct kymo_move *move)
+{
+	for (uint32_t i = 0; i < move->count; i++)
+		if (frame->moves->steps[move->first + i].kind == KYMO_LINE)
+			return true;
+	return false;
+}
+
+/* True if it is to be stopped before the frame on top goes over @move. */
+static inline bool stops_at(const struct kymo_rebuild *rebuild, const struct kymo_counting *counting,
+			    const struct kymo_rebuilt_frame *frame, const struct kymo_move *move)
+{
+	return counting->line_depth && kymo_rebuild_depth(rebuild) <= counting->line_depth && has_line(frame, move);
+}
+
 /* Count a hit of @move.  False: no memory; nothing has changed. */
 static inline bool hit(struct kymo_counting *counting, const struct kymo_rebuilt_frame *frame,
 		       const struct kymo_move *move)
@@ -45,7 +60,7 @@ static inline bool move(struct kymo_rebuild *rebuild, struct kymo_counting *coun
 					       ? kymo_moves_find(frame->moves, frame->state, kymo_move_token(kind, field))
 					       : NULL;
 
-	if (!move || !hit(counting, frame, move))
+	if (!move || stops_at(rebuild, counting, frame, move) || !hit(counting, frame, move))
 		return false;
 	note_depth(rebuild, counting);
 	frame->state = move->to;
@@ -69,7 +84,7 @@ static inline bool call(struct kymo_rebuild *rebuild, struct kymo_counting *coun
 		return false;
 	on_the_way = kymo_moves_find(caller->moves, caller->state, kymo_move_token(KYMO_LASTI, rebuild->lasti));
 	entry = kymo_moves_find(code->moves, KYMO_STATE_BEFORE, kymo_move_token(KYMO_PY_START, code->code->entry_offset));
-	if (!on_the_way || !entry)
+	if (!on_the_way || !entry || stops_at(rebuild, counting, caller, on_the_way))
 		return false;
 	frame = &rebuild->frames[rebuild->count];
 	frame->code_id = id;
@@ -129,6 +144,8 @@ size_t kymo_rebuild_count(struct kymo_rebuild *rebuild, const uint8_t *payload, 
 		rebuild->is_told = false;
 		counting->events++;
 		at += length;
+		if (kymo_rebuild_depth(rebuild) < counting->stop_below)
+			break;
 	}
 	return at;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/rebuild_frames.h"
 
+#include <string.h>
+
 /* CPython's own limit on recursion is far below. */
 #define MAX_FRAMES (1U << 20)
 
@@ -42,20 +44,44 @@ struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint6
 	return frame;
 }
 
+/* Put the frame that is number @i of @sync, from the innermost on, on top; false: no memory. */
+static bool push_told(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t i)
+{
+	struct kymo_rebuilt_frame *frame = kymo_rebuild_push(rebuild, sync->frames[i].code);
+
+	if (!frame)
+		return false;
+	if (frame->flow && sync->frames[i].offset_plus_1)
+		put(frame, sync->frames[i].offset_plus_1 - 1);
+	frame->is_fresh = i == 0;
+	frame->is_idle = true;
+	return true;
+}
+
 /* Put the innermost @count frames of @sync on top; false: no memory. */
 static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t count)
 {
-	for (uint64_t i = count; i-- > 0;) {
-		struct kymo_rebuilt_frame *frame = kymo_rebuild_push(rebuild, sync->frames[i].code);
-
-		if (!frame)
+	for (uint64_t i = count; i-- > 0;)
+		if (!push_told(rebuild, sync, i))
 			return false;
-		if (frame->flow && sync->frames[i].offset_plus_1)
-			put(frame, sync->frames[i].offset_plus_1 - 1);
-		frame->is_fresh = i == 0;
-		frame->is_idle = true;
-	}
 	return true;
+}
+
+/* Where the stack has become lower, @sync lists frames that were too far down before. */
+static void reveal(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+{
+	uint64_t hidden = sync->depth - sync->listed, more = rebuild->hidden > hidden ? rebuild->hidden - hidden : 0;
+	uint32_t known = rebuild->count;
+
+	if (!more || more > sync->listed || known + more > MAX_FRAMES ||
+	    kymo_grow(&rebuild->frames, &rebuild->capacity, known + more, sizeof(*rebuild->frames)))
+		return;
+	memmove(rebuild->frames + more, rebuild->frames, known * sizeof(*rebuild->frames));
+	rebuild->count = 0;
+	for (uint64_t i = 0; i < more; i++)
+		(void)push_told(rebuild, sync, sync->listed - 1 - i); /* there is room */
+	rebuild->count += known;
+	rebuild->hidden = hidden;
 }
 
 bool kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
@@ -101,9 +127,12 @@ static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kym
 
 bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_other)
 {
-	uint64_t common = common_frames(rebuild, sync);
-	bool looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
-	bool is_unknown = false;
+	bool is_unknown = false, looks_same;
+	uint64_t common;
+
+	reveal(rebuild, sync);
+	common = common_frames(rebuild, sync);
+	looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
 
 	/* Told a second time, at the beginning of a chunk. */
 	is_other &= !rebuild->is_told;

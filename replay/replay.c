@@ -99,7 +99,7 @@ int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct
 		int result = kymo_check_interrupt(replay, error);
 
 		if (!result)
-			result = kymo_stack_behind(replay, chunk, &behind, error);
+			result = kymo_stack_behind(replay, chunk, 0, &behind, error);
 		if (result < 0) {
 			kymo_stack_release(&behind);
 			kymo_stack_release(out);

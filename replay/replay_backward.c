@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "replay/replay_walks.h"
+#include "replay/turns.h"
 
 static struct kymo_position before(struct kymo_position at)
 {
@@ -33,7 +34,7 @@ static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_
 		bool is_entered = false;
 
 		if (!result)
-			result = kymo_stack_behind(replay, chunk, &behind, error);
+			result = kymo_stack_behind(replay, chunk, level, &behind, error);
 		*line = (struct kymo_position){0};
 		if (result < 0) {
 			kymo_stack_release(&behind);
@@ -143,9 +144,14 @@ static int go_to_line(struct kymo_replay *replay, uint64_t level, struct kymo_er
 static int go_to_last(struct kymo_replay *replay, kymo_wanted_event wants, struct kymo_error *error)
 {
 	struct kymo_position limit = before(kymo_position_of(&replay->walker.event));
+	const struct kymo_chunk_summary *chunk = kymo_this_chunk(replay);
 	size_t stream = kymo_replay_stream(replay);
-	int result = kymo_stand_at_last(replay, kymo_this_chunk(replay), limit, wants, NULL, error);
+	int result;
 
+	/* Nothing of the chunk comes before the gap that it begins with. */
+	if (replay->walker.event.kind == KYMO_EVENT_GAP && limit.n == chunk->first_n && chunk > kymo_first_chunk(replay, stream))
+		chunk--;
+	result = kymo_stand_at_last(replay, chunk, limit, wants, NULL, error);
 	if (result < 0)
 		return result;
 	return result ? stop_here(replay) : stand_at_begin(replay, stream, error);
@@ -162,26 +168,52 @@ static int go_to_break(struct kymo_replay *replay, struct kymo_error *error)
 	return result ? stand_at_break(replay, &found, error) : stand_at_begin(replay, stream, error);
 }
 
+/* The last turn of @stream before that of @now, and after @until.  1: @found is it; 0: there is none. */
+static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now, uint64_t until,
+		     uint64_t *found, struct kymo_error *error)
+{
+	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(replay->index, stream, now);
+	const struct kymo_chunk_summary *first = kymo_first_chunk(replay, stream);
+
+	for (; chunk && chunk >= first; chunk--) {
+		int result = kymo_check_interrupt(replay, error);
+
+		if (!result && until && kymo_has_turns(chunk, now->interpreter) && chunk->last_slice <= until)
+			return 0;
+		if (!result)
+			result = kymo_turn_before(replay->index, chunk, now->interpreter, now->slice, found, error);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
 static int go_to_switch(struct kymo_replay *replay, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event), best = {0}, found;
-	const struct kymo_stream *streams = replay->timeline->streams;
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event), last;
+	size_t best_stream = now.stream;
+	uint64_t best = 0, found;
 	int result;
 
 	if (!now.slice)
 		return kymo_fail(error, -ENOTSUP, "which thread ran when is not known here");
 	for (size_t stream = 0; stream < replay->timeline->stream_count; stream++) {
-		if (stream == now.stream || streams[stream].process != streams[now.stream].process)
+		if (!kymo_shares_process(replay, stream, &now))
 			continue;
-		result = kymo_moment_of_thread(replay->index, stream, &now, &found, error);
+		result = find_turn(replay, stream, &now, best, &found, error);
 		if (result < 0)
 			return result;
-		if (result && found.slice > best.slice && found.interpreter == now.interpreter)
+		if (result && found > best) {
 			best = found;
+			best_stream = stream;
+		}
 	}
-	if (!best.slice)
+	if (!best)
 		return stand_at_begin(replay, now.stream, error);
-	result = kymo_replay_seek(replay, best.stream, best.at, error);
+	result = kymo_moment_of_thread(replay->index, best_stream, &now, &last, error);
+	if (result < 0)
+		return result;
+	result = kymo_replay_seek(replay, best_stream, last.at, error);
 	return result ? result : KYMO_STOP_MOVED;
 }
 

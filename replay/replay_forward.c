@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "replay/replay_walks.h"
+#include "replay/turns.h"
 
 static bool leaves(const struct kymo_event *event)
 {
@@ -78,23 +79,20 @@ static int stand_at_end(struct kymo_replay *replay, size_t stream, struct kymo_e
 
 /*
  * Pass over calls that last long, up to the event in this chunk with which the last of them is left; for a step out, up to
- * the one that leaves the frame.
+ * the one that leaves the frame; where lines are rebuilt, for a step over up to the frame's next line.
  */
 static void pass_over_calls(struct kymo_replay *replay, const struct goal *goal, const struct kymo_chunk_summary *chunk)
 {
-	uint64_t depth = goal->go == KYMO_GO_OUT && goal->depth ? goal->depth - 1 : goal->depth;
+	bool is_out = goal->go == KYMO_GO_OUT, has_lines = replay->walker.cursor.rebuild && !is_out;
+	uint64_t depth = (is_out || has_lines) && goal->depth ? goal->depth - 1 : goal->depth;
 	struct kymo_walker ahead;
 	uint64_t n;
 
-	if ((goal->go != KYMO_GO_OVER && goal->go != KYMO_GO_OUT) ||
-	    kymo_stack_left(&replay->walker.stack) <= depth || kymo_breaks_may_hit(&replay->breaks, chunk) ||
-	    kymo_walker_copy(&ahead, &replay->walker))
+	if ((goal->go != KYMO_GO_OVER && !is_out) || kymo_stack_left(&replay->walker.stack) <= depth ||
+	    kymo_breaks_may_hit(&replay->breaks, chunk) || kymo_walker_copy(&ahead, &replay->walker))
 		return;
-	n = kymo_walker_find_depth(&ahead, depth);
-	if (n == UINT64_MAX) {
-		kymo_stand_with(replay, &ahead);
-		return;
-	}
+	n = ahead.cursor.rebuild ? kymo_cursor_find_depth(&ahead.cursor, depth, has_lines ? goal->depth : 0)
+				 : kymo_walker_find_depth(&ahead, depth);
 	kymo_walker_release(&ahead);
 	kymo_walker_skip(&replay->walker, n);
 }
@@ -179,26 +177,20 @@ static int run_on(struct kymo_replay *replay, struct kymo_error *error)
 	return result ? result : KYMO_STOP_BREAK;
 }
 
-/* The first event of @stream after @now in another turn of the GIL.  1: @found is it; 0: there is none. */
-static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now,
-		     struct kymo_moment *found, const struct kymo_chunk_summary **in, struct kymo_error *error)
+/* The first turn of @stream after that of @now, and before @until where there is such.  1: @found is it, in @in; 0: there is none. */
+static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now, const struct kymo_turn *until,
+		     struct kymo_turn *found, const struct kymo_chunk_summary **in, struct kymo_error *error)
 {
 	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(replay->index, stream, now);
 	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, stream);
-	struct kymo_walker walker;
-	int result = 0;
 
 	for (chunk = chunk ? chunk : kymo_first_chunk(replay, stream); chunk < end; chunk++) {
-		result = kymo_check_interrupt(replay, error);
-		if (result)
-			return result;
-		kymo_walk(replay, &walker, chunk);
-		while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
-			*found = kymo_moment_of(replay->timeline, &walker.event);
-			if (found->slice && found->interpreter == now->interpreter && found->slice > now->slice)
-				break;
-		}
-		kymo_walker_release(&walker);
+		int result = kymo_check_interrupt(replay, error);
+
+		if (!result && until && chunk->first_slice >= until->number)
+			return 0;
+		if (!result)
+			result = kymo_turn_after(replay->index, chunk, now->interpreter, now->slice, found, error);
 		*in = chunk;
 		if (result)
 			return result;
@@ -208,27 +200,27 @@ static int find_turn(struct kymo_replay *replay, size_t stream, const struct kym
 
 static int run_to_switch(struct kymo_replay *replay, struct kymo_error *error)
 {
-	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event), best = {0}, found;
+	struct kymo_moment now = kymo_moment_of(replay->timeline, &replay->walker.event);
 	const struct kymo_chunk_summary *chunk = NULL, *in;
-	const struct kymo_stream *streams = replay->timeline->streams;
+	struct kymo_turn best, found;
 	int result;
 
 	if (!now.slice)
 		return kymo_fail(error, -ENOTSUP, "which thread ran when is not known here");
 	for (size_t stream = 0; stream < replay->timeline->stream_count; stream++) {
-		if (stream == now.stream || streams[stream].process != streams[now.stream].process)
+		if (!kymo_shares_process(replay, stream, &now))
 			continue;
-		result = find_turn(replay, stream, &now, &found, &in, error);
+		result = find_turn(replay, stream, &now, chunk ? &best : NULL, &found, &in, error);
 		if (result < 0)
 			return result;
-		if (result && (!chunk || found.slice < best.slice)) {
+		if (result && (!chunk || found.number < best.number)) {
 			best = found;
 			chunk = in;
 		}
 	}
 	if (!chunk)
 		return stand_at_end(replay, now.stream, error);
-	result = kymo_stand_at(replay, chunk, best.at, error);
+	result = kymo_stand_at_turn(replay, chunk, &best, error);
 	return result ? result : KYMO_STOP_MOVED;
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/replay_walks.h"
 
+#include "replay/turns.h"
+
 #include <errno.h>
 
 /* Events: walking through these takes less than passing over a whole chunk. */
 #define ANCHOR_REACH 1024U
+/* Events from one place to the next that a walk through a chunk may go back to: passing over these takes more than a copy. */
+#define PLACE_STRIDE 8192U
 
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream)
 {
@@ -52,6 +56,17 @@ void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker)
 	replay->is_open = true;
 }
 
+/* @walker, which stands before event @n of @chunk, is the replay's from now on: the next search may begin there. */
+static void set_anchor(struct kymo_replay *replay, const struct kymo_walker *walker, const struct kymo_chunk_summary *chunk,
+		       uint64_t n)
+{
+	if (replay->anchored)
+		kymo_walker_release(&replay->anchor);
+	replay->anchor = *walker;
+	replay->anchored = chunk;
+	replay->anchor_n = n;
+}
+
 /*
  * A walk through @chunk of which nothing before event @from is told, but for the first; that there may be another like it soon
  * is remembered.  Returns as kymo_walk_next().
@@ -59,37 +74,40 @@ void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker)
 static int begin_at(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk,
 		    uint64_t from, struct kymo_error *error)
 {
+	bool is_anchored = replay->anchored == chunk && replay->anchor_n <= from && !kymo_walker_copy(walker, &replay->anchor);
+	struct kymo_walker anchor;
 	int result;
 
-	if (replay->anchored == chunk && replay->anchor_n <= from && from - replay->anchor_n < ANCHOR_REACH &&
-	    !kymo_walker_copy(walker, &replay->anchor))
-		return kymo_walk_next(walker, chunk, error);
-	kymo_walk(replay, walker, chunk);
+	if (!is_anchored)
+		kymo_walk(replay, walker, chunk);
 	result = kymo_walk_next(walker, chunk, error);
-	if (result <= 0 || walker->event.n >= from)
+	if (result <= 0 || walker->event.n >= from || (is_anchored && from - replay->anchor_n < ANCHOR_REACH))
 		return result;
 	kymo_walker_skip(walker, from);
-	if (replay->anchored)
-		kymo_walker_release(&replay->anchor);
-	replay->anchored = kymo_walker_copy(&replay->anchor, walker) ? NULL : chunk;
-	replay->anchor_n = from;
+	if (!kymo_walker_copy(&anchor, walker))
+		set_anchor(replay, &anchor, chunk, from);
 	return kymo_walk_next(walker, chunk, error);
 }
 
-/* Where to begin to look, so that what is before @n is at hand. */
-static uint64_t reach_back(const struct kymo_chunk_summary *chunk, uint64_t n, uint64_t reach)
+/* Where to begin to look, so that what is before @n is at hand: where there is an anchor, a little less will do. */
+static uint64_t reach_back(const struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t n, uint64_t reach)
 {
-	return n > chunk->first_n && n - chunk->first_n > reach ? n - reach : chunk->first_n;
+	uint64_t from = n > chunk->first_n && n - chunk->first_n > reach ? n - reach : chunk->first_n;
+	bool is_between = replay->anchored == chunk && from < replay->anchor_n && replay->anchor_n <= n;
+
+	/* Not for the chunk's first event, where whoever reaches back stops. */
+	return is_between && from > chunk->first_n && replay->anchor_n - from < ANCHOR_REACH / 2 ? replay->anchor_n : from;
 }
 
-int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
-		  struct kymo_error *error)
+/* Stand at the first event of @chunk at @at or after it that belongs to the GIL's turn @slice, or a later one. */
+static int stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
+		    uint64_t slice, struct kymo_error *error)
 {
 	struct kymo_walker walker;
-	int result = begin_at(replay, &walker, chunk, reach_back(chunk, at.n, ANCHOR_REACH / 2), error);
+	int result = begin_at(replay, &walker, chunk, reach_back(replay, chunk, at.n, ANCHOR_REACH / 2), error);
 
 	for (; result > 0; result = kymo_walk_next(&walker, chunk, error)) {
-		if (!kymo_position_compare(kymo_position_of(&walker.event), at)) {
+		if (kymo_position_compare(kymo_position_of(&walker.event), at) >= 0 && walker.event.slice >= slice) {
 			kymo_stand_with(replay, &walker);
 			return 0;
 		}
@@ -98,6 +116,25 @@ int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *c
 	}
 	kymo_walker_release(&walker);
 	return result ? result : kymo_fail(error, -EBADMSG, "the index does not fit the trace; remove it to have it made anew");
+}
+
+int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
+		  struct kymo_error *error)
+{
+	return stand_at(replay, chunk, at, 0, error);
+}
+
+int kymo_stand_at_turn(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, const struct kymo_turn *turn,
+		       struct kymo_error *error)
+{
+	return stand_at(replay, chunk, (struct kymo_position){turn->n, 1}, turn->number, error);
+}
+
+bool kymo_shares_process(const struct kymo_replay *replay, size_t stream, const struct kymo_moment *moment)
+{
+	const struct kymo_stream *streams = replay->timeline->streams;
+
+	return stream != moment->stream && streams[stream].process == streams[moment->stream].process;
 }
 
 bool kymo_any_event(const struct kymo_walker *walker, const void *context)
@@ -156,7 +193,7 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 	uint64_t end = limit.n < chunk->last_n ? limit.n : chunk->last_n;
 
 	for (uint64_t reach = ANCHOR_REACH / 2;; reach *= 16) {
-		uint64_t from = reach_back(chunk, end, reach);
+		uint64_t from = reach_back(replay, chunk, end, reach);
 		int result = last_from(replay, chunk, from, limit, wants, context, found, error);
 
 		/* What was found before the place from which on nothing was passed over need not be the last. */
@@ -206,17 +243,52 @@ const struct kymo_chunk_summary *kymo_find_level(const struct kymo_replay *repla
 	return NULL;
 }
 
-int kymo_stack_behind(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_stack *out,
-			struct kymo_error *error)
+/* A place on the way through a chunk; n is 0: none. */
+struct place {
+	struct kymo_walker walker;
+	uint64_t n; /* it stands before this event */
+};
+
+/* If the last line of the frame on @level of @stack is behind @place, look for it from there.  @place is none then. */
+static void leave_place(struct kymo_replay *replay, struct place *place, const struct kymo_chunk_summary *chunk,
+			const struct kymo_stack *stack, uint64_t level)
 {
+	const struct kymo_stack_frame *frame = NULL;
+
+	if (level > stack->hidden && level <= kymo_stack_depth(stack))
+		frame = &stack->frames[level - stack->hidden - 1];
+	if (place->n && frame && frame->line_at.n >= place->n)
+		set_anchor(replay, &place->walker, chunk, place->n);
+	else if (place->n)
+		kymo_walker_release(&place->walker);
+	place->n = 0;
+}
+
+int kymo_stack_behind(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
+		      struct kymo_stack *out, struct kymo_error *error)
+{
+	uint64_t end = chunk->last_n, to = level ? chunk->first_n : end;
+	struct place place = {.n = 0};
 	struct kymo_walker walker;
 	int result;
 
 	kymo_walk(replay, &walker, chunk);
 	do {
+		bool is_new;
+
 		result = kymo_walker_next(&walker, error);
-	} while (result > 0 &&
-		  kymo_position_compare(kymo_position_of(&walker.event), (struct kymo_position){chunk->last_n, 0}) < 0);
+		if (result <= 0)
+			break;
+		is_new = to < end && walker.event.n >= to;
+		if (is_new)
+			to = end - to > PLACE_STRIDE ? to + PLACE_STRIDE : end;
+		kymo_walker_skip(&walker, to);
+		if (is_new && to < end) {
+			leave_place(replay, &place, chunk, &walker.stack, level);
+			place.n = kymo_walker_copy(&place.walker, &walker) ? 0 : to;
+		}
+	} while (kymo_position_compare(kymo_position_of(&walker.event), (struct kymo_position){end, 0}) < 0);
+	leave_place(replay, &place, chunk, &walker.stack, level);
 	*out = walker.stack;
 	walker.stack = (struct kymo_stack){0};
 	kymo_walker_release(&walker);

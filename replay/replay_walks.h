@@ -34,6 +34,13 @@ void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker);
 KYMO_MUST_CHECK
 int kymo_stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
 		  struct kymo_error *error);
+/* Stand at the first event of @turn, which is in @chunk. */
+struct kymo_turn;
+KYMO_MUST_CHECK
+int kymo_stand_at_turn(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, const struct kymo_turn *turn,
+		       struct kymo_error *error);
+/* True of another thread of the process. */
+bool kymo_shares_process(const struct kymo_replay *replay, size_t stream, const struct kymo_moment *moment);
 /* The last event up to @limit that is wanted, in @chunk or one before it, which @chunk is then.  1; 0: there is none. */
 KYMO_MUST_CHECK
 int kymo_find_last(struct kymo_replay *replay, const struct kymo_chunk_summary **chunk, struct kymo_position limit,
@@ -43,13 +50,23 @@ KYMO_MUST_CHECK
 int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
 		       kymo_wanted_event wants, const void *context, struct kymo_error *error);
 
+/* True if @walker stands where an exception leaves its thread: nothing catches it. */
+bool kymo_leaves_thread(const struct kymo_walker *walker);
+/* The last time up to @limit that an exception with the name @name was raised first; as kymo_find_last(). */
+KYMO_MUST_CHECK
+int kymo_find_raise(struct kymo_replay *replay, const struct kymo_chunk_summary **chunk, struct kymo_position limit,
+		    const char *name, struct kymo_position *found, struct kymo_error *error);
+
 /* The last chunk before @chunk in which the frame on @level of the stack may have been on top; NULL: none. */
 const struct kymo_chunk_summary *kymo_find_level(const struct kymo_replay *replay,
 						 const struct kymo_chunk_summary *chunk, uint64_t level);
-/* The stack as @chunk leaves it, to @out, which is to be released. */
+/*
+ * The stack as @chunk leaves it, to @out, which is to be released.  @level: that of a frame whose last line is looked for
+ * next, so that a place before it is remembered; 0: none is.
+ */
 KYMO_MUST_CHECK
-int kymo_stack_behind(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_stack *out,
-		      struct kymo_error *error);
+int kymo_stack_behind(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
+		      struct kymo_stack *out, struct kymo_error *error);
 
 /*
  * A walk in which breaks are looked for.  @from: where it began in the middle of a chunk; else NULL.

@@ -31,16 +31,21 @@ static const struct kymo_source_place *find(const struct kymo_definitions *defin
 	return !strcmp(place->file, file) && place->process == process ? place : NULL;
 }
 
-int kymo_traced_source(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const char *file,
-		       struct kymo_source *out, struct kymo_error *error)
+const struct kymo_source_place *kymo_traced_source_place(const struct kymo_definitions *definitions,
+							 const struct kymo_traced_process *process, const char *file)
 {
-	const struct kymo_definitions *definitions = &timeline->definitions;
 	const struct kymo_source_place *place = NULL;
 
 	for (; process && !place; process = process->forked_from)
 		place = find(definitions, file, process->number);
-	if (!place)
-		place = find(definitions, file, 0);
+	return place ? place : find(definitions, file, 0);
+}
+
+int kymo_traced_source(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const char *file,
+		       struct kymo_source *out, struct kymo_error *error)
+{
+	const struct kymo_source_place *place = kymo_traced_source_place(&timeline->definitions, process, file);
+
 	if (!place)
 		return kymo_fail(error, -ENOENT, "the trace has no source of %s", file);
 	return kymo_source_load(timeline, place, out, error);

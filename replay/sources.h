@@ -29,7 +29,10 @@ struct kymo_source {
 KYMO_MUST_CHECK
 int kymo_traced_source(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const char *file,
 		       struct kymo_source *out, struct kymo_error *error);
-/* The same of one of timeline->definitions.sources. */
+/* Where it lies, one of timeline->definitions.sources; NULL: the trace says nothing of it. */
+const struct kymo_source_place *kymo_traced_source_place(const struct kymo_definitions *definitions,
+							 const struct kymo_traced_process *process, const char *file);
+/* The source that lies there. */
 KYMO_MUST_CHECK
 int kymo_source_load(struct kymo_timeline *timeline, const struct kymo_source_place *place, struct kymo_source *out,
 		     struct kymo_error *error);

@@ -16,22 +16,21 @@ void kymo_stack_release(struct kymo_stack *stack)
 	*stack = (struct kymo_stack){0};
 }
 
-static bool enters(unsigned kind)
-{
-	return kind == KYMO_PY_START || kind == KYMO_PY_START_AT || kind == KYMO_PY_RESUME || kind == KYMO_PY_THROW;
-}
-
 static bool leaves(unsigned kind)
 {
-	return kind == KYMO_PY_RETURN || kind == KYMO_PY_YIELD || kind == KYMO_PY_UNWIND;
+	const uint64_t kinds = UINT64_C(1) << KYMO_PY_RETURN | UINT64_C(1) << KYMO_PY_YIELD | UINT64_C(1) << KYMO_PY_UNWIND;
+
+	return kind < KYMO_KINDS && kinds >> kind & 1;
 }
 
-static int push(struct kymo_stack *stack, struct kymo_stack_frame frame)
+/* A frame on top, to be filled in; NULL: no memory. */
+static inline struct kymo_stack_frame *push(struct kymo_stack *stack)
 {
-	if (stack->count == MAX_FRAMES || kymo_grow(&stack->frames, &stack->capacity, stack->count + 1, sizeof(frame)))
-		return -ENOMEM;
-	stack->frames[stack->count++] = frame;
-	return 0;
+	if (stack->count == MAX_FRAMES ||
+	    (stack->count == stack->capacity &&
+	     kymo_grow(&stack->frames, &stack->capacity, stack->count + 1, sizeof(*stack->frames))))
+		return NULL;
+	return &stack->frames[stack->count++];
 }
 
 static int64_t line_at_offset(const struct kymo_code *code, uint64_t offset_plus_1)
@@ -103,9 +102,13 @@ static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process 
 		if (frame->line == KYMO_LINE_NONE)
 			frame->line = line_at_offset(frame->code, sync->frames[sync->depth - 1 - level].offset_plus_1);
 	}
-	for (uint64_t level = same; level < sync->depth; level++)
-		if (push(stack, told_frame(stack, process, sync, level)))
+	for (uint64_t level = same; level < sync->depth; level++) {
+		struct kymo_stack_frame *frame = push(stack);
+
+		if (!frame)
 			return -ENOMEM;
+		*frame = told_frame(stack, process, sync, level);
+	}
 	stack->missing = (struct kymo_position){0};
 	return 0;
 }
@@ -121,16 +124,20 @@ struct happening {
 
 static int enter(struct kymo_stack *stack, const struct happening *event)
 {
-	struct kymo_stack_frame *caller = kymo_stack_top(stack);
+	struct kymo_stack_frame *frame = kymo_stack_top(stack);
 
-	if (caller && stack->has_no_lines)
-		caller->line = KYMO_LINE_NONE;
-	return push(stack, (struct kymo_stack_frame){
-				   .code_id = event->code_id,
-				   .code = event->code,
-				   .line = event->line,
-				   .entered = event->at,
-			   });
+	if (frame && stack->has_no_lines)
+		frame->line = KYMO_LINE_NONE;
+	frame = push(stack);
+	if (!frame)
+		return -ENOMEM;
+	*frame = (struct kymo_stack_frame){
+		.code_id = event->code_id,
+		.code = event->code,
+		.line = event->line,
+		.entered = event->at,
+	};
+	return 0;
 }
 
 /*
@@ -139,12 +146,15 @@ static int enter(struct kymo_stack *stack, const struct happening *event)
  */
 static int find_frame(struct kymo_stack *stack, const struct happening *event)
 {
-	struct kymo_stack_frame found = {.code_id = event->code_id, .code = event->code, .line = event->line};
-
 	/* All that are above one of which nothing was told have been left. */
 	if (!stack->count && stack->hidden) {
+		struct kymo_stack_frame *frame = push(stack);
+
 		stack->hidden--;
-		return push(stack, found);
+		if (!frame)
+			return -ENOMEM;
+		*frame = (struct kymo_stack_frame){.code_id = event->code_id, .code = event->code, .line = event->line};
+		return 0;
 	}
 	for (uint32_t at = stack->count; at-- > 0;)
 		if (stack->frames[at].code_id == event->code_id) {
@@ -190,7 +200,7 @@ static void settle(struct kymo_stack *stack)
 	stack->is_leaving = false;
 }
 
-static int take(struct kymo_stack *stack, const struct happening *event)
+static inline int take(struct kymo_stack *stack, const struct happening *event)
 {
 	settle(stack);
 	if (event->kind == KYMO_EVENT_GAP) {
@@ -199,7 +209,7 @@ static int take(struct kymo_stack *stack, const struct happening *event)
 		stack->missing = event->at;
 		return 0;
 	}
-	if (enters(event->kind))
+	if (kymo_kind_enters(event->kind))
 		return enter(stack, event);
 	if (event->code && event->kind < KYMO_KINDS &&
 	    (!stack->count || kymo_stack_top(stack)->code_id != event->code_id) && find_frame(stack, event))
@@ -227,6 +237,16 @@ static int64_t line_of(const struct kymo_skipped *skipped)
 							    : KYMO_LINE_NONE;
 }
 
+/* Of @steps in one frame, the first that matters after all of them: the last line but one. */
+static uint32_t first_that_counts(const struct kymo_skipped *skipped)
+{
+	uint32_t at = skipped->step_count, lines = 0;
+
+	while (at && lines < 2)
+		lines += skipped->steps[--at].kind == KYMO_LINE;
+	return at;
+}
+
 void kymo_stack_skip(struct kymo_stack *stack, const struct kymo_stream *stream, const struct kymo_skipped *skipped,
 		     const struct kymo_sync *sync)
 {
@@ -242,7 +262,7 @@ void kymo_stack_skip(struct kymo_stack *stack, const struct kymo_stream *stream,
 		(void)take(stack, &step);
 	step.code = skipped->steps_code;
 	step.code_id = skipped->steps_code_id;
-	for (uint32_t i = 0; i < skipped->step_count; i++) {
+	for (uint32_t i = first_that_counts(skipped); i < skipped->step_count; i++) {
 		step.kind = skipped->steps[i].kind;
 		step.at.k = skipped->first_k + i;
 		step.line = step.kind == KYMO_LINE ? (int64_t)skipped->steps[i].value

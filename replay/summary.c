@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/summary.h"
 
+#include <errno.h>
+
+#include "replay/values.h"
+
 static void add_event(struct kymo_summary *summary, const struct kymo_event *event)
 {
 	bool needs_code = event->kind < KYMO_EVENT_BRANCH_BIT;
@@ -29,16 +33,38 @@ static void add_event(struct kymo_summary *summary, const struct kymo_event *eve
 		summary->last_ns = event->t_ns;
 }
 
+static int add_values(struct kymo_summary *summary, const struct kymo_event *event, struct kymo_value_tree *tree)
+{
+	int result;
+
+	if (!event->values.bytes)
+		return 0;
+	result = kymo_value_tree_read(tree, event->values);
+	summary->values_events++;
+	summary->values_bytes += KYMO_EXTENDED_BYTES + event->values.bytes;
+	summary->values_damaged += tree->is_damaged;
+	for (const struct kymo_value *value = kymo_value_at(tree, 1); value; value = kymo_value_at(tree, value->next))
+		summary->values++;
+	return result;
+}
+
 int kymo_summary_add(struct kymo_summary *summary, struct kymo_timeline *timeline,
 		     const struct kymo_stream *stream, struct kymo_error *error)
 {
+	struct kymo_value_tree tree = {0};
 	struct kymo_cursor cursor;
 	struct kymo_event event;
 	int result;
 
 	kymo_cursor_init(&cursor, timeline, stream);
-	while ((result = kymo_cursor_next(&cursor, &event, error)) > 0)
+	while ((result = kymo_cursor_next(&cursor, &event, error)) > 0) {
 		add_event(summary, &event);
+		if (add_values(summary, &event, &tree)) {
+			result = kymo_fail(error, -ENOMEM, "out of memory");
+			break;
+		}
+	}
 	kymo_cursor_release(&cursor);
+	kymo_value_tree_release(&tree);
 	return result;
 }

@@ -5,7 +5,7 @@
 
 #include "replay/thread_cursor.h"
 
-#define KYMO_LOSS_MASKS 128 /* every enum kymo_loss mask */
+#define KYMO_LOSS_MASKS 256 /* every enum kymo_loss mask */
 
 struct kymo_summary {
 	uint64_t events; /* recorded */
@@ -14,6 +14,8 @@ struct kymo_summary {
 	uint64_t lost;
 	uint64_t lost_by_reasons[KYMO_LOSS_MASKS];
 	uint64_t undefined; /* events whose code or name is not defined */
+	uint64_t values_events, values, values_bytes; /* recorded events with values; these, and their records */
+	uint64_t values_damaged; /* events whose values could not all be read */
 	uint64_t largest_t_err_ns;
 	double sum_t_err_ns;
 	int64_t last_ns;

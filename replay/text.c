@@ -69,6 +69,22 @@ void kymo_text_put_lines(FILE *out, const char *text, size_t bytes)
 	}
 }
 
+void kymo_text_put_utf8(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (*at) {
+		uint32_t character;
+		size_t length = decode(at, &character);
+
+		if (length)
+			fwrite_unlocked(at, 1, length, out);
+		else
+			fprintf(out, "\\x%02x", *at);
+		at += length ? length : 1;
+	}
+}
+
 static void put_json_special(FILE *out, unsigned char byte)
 {
 	if (byte == '"' || byte == '\\') {
@@ -132,6 +148,14 @@ const char *kymo_text_count(uint64_t count, char text[KYMO_TEXT_BYTES])
 		text[used++] = digits[i];
 	}
 	text[used] = '\0';
+	return text;
+}
+
+const char *kymo_text_counted(uint64_t count, const char *noun, char text[KYMO_TEXT_BYTES])
+{
+	size_t used = strlen(kymo_text_count(count, text));
+
+	snprintf(text + used, KYMO_TEXT_BYTES - used, " %s%s", noun, count == 1 ? "" : "s");
 	return text;
 }
 

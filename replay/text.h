@@ -15,6 +15,9 @@ void kymo_text_put(FILE *out, const char *text);
 /* The same of @bytes that a NUL follows, in lines: line feeds and tabs stay. */
 void kymo_text_put_lines(FILE *out, const char *text, size_t bytes);
 
+/* For other programs: as it is, bytes that are no UTF-8 as \xNN. */
+void kymo_text_put_utf8(FILE *out, const char *text);
+
 /* A JSON string in its quotes; bytes that are no UTF-8 become U+FFFD. */
 void kymo_json_put(FILE *out, const char *text);
 
@@ -25,6 +28,8 @@ void kymo_text_put_i64(FILE *out, int64_t value);
 #define KYMO_TEXT_BYTES 40
 /* "1,234,567" */
 const char *kymo_text_count(uint64_t count, char text[KYMO_TEXT_BYTES]);
+/* "1 chunk", "1,234 chunks"; @noun has less than a dozen letters. */
+const char *kymo_text_counted(uint64_t count, const char *noun, char text[KYMO_TEXT_BYTES]);
 /* "2.1 MB" */
 const char *kymo_text_size(uint64_t bytes, char text[KYMO_TEXT_BYTES]);
 /* "12.3 ms" */

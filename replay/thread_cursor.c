@@ -7,12 +7,16 @@
 
 #include "replay/thread_cursor_registers.h"
 
-void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
-		      const struct kymo_stream *stream)
+static bool is_flow(const struct kymo_timeline *timeline)
+{
+	return timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
+}
+
+void kymo_cursor_init_recorded(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
+			       const struct kymo_stream *stream)
 {
 	const Kymo__Process *process = stream->process->definition;
 	int64_t began_ns = stream->start_ns;
-	bool is_flow = timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
 
 	if (process && kymo_clock_ns(&timeline->clock, process->started_clock) < began_ns)
 		began_ns = kymo_clock_ns(&timeline->clock, process->started_clock);
@@ -25,9 +29,15 @@ void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline
 		.low_ns = stream->start_ns,
 		.high_ns = stream->start_ns,
 		.recorded_low_ns = stream->start_ns,
-		.decode = is_flow ? kymo_flow_record_decode : kymo_record_decode,
+		.decode = is_flow(timeline) ? kymo_flow_record_decode : kymo_record_decode,
 	};
-	if (is_flow)
+}
+
+void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
+		      const struct kymo_stream *stream)
+{
+	kymo_cursor_init_recorded(cursor, timeline, stream);
+	if (is_flow(timeline))
 		cursor->rebuild = kymo_rebuild_new(stream->process, timeline->rebuilt_kinds);
 }
 
@@ -55,6 +65,7 @@ int kymo_cursor_copy(struct kymo_cursor *cursor, const struct kymo_cursor *from)
 	}
 	if (bytes)
 		memcpy(cursor->frame.payload, from->frame.payload, bytes);
+	cursor->values.payload = cursor->pending.values.payload = cursor->frame.payload;
 	if (from->has_pending && from->rebuilt.step_count)
 		memcpy(cursor->steps, from->steps, from->rebuilt.step_count * sizeof(*cursor->steps));
 	return 0;
@@ -115,38 +126,6 @@ static void miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, ui
 	cursor->gaps[1] = (struct kymo_gap){counted, reasons};
 }
 
-/* The counter at the next TIME record from @at on, or when the chunk was closed. */
-static uint64_t find_next_time(const struct kymo_cursor *cursor)
-{
-	const struct kymo_frame_header *header = &cursor->frame.header;
-	struct kymo_record record;
-
-	for (size_t at = cursor->at; cursor->decode(cursor->frame.payload + at,
-							header->raw_bytes - at, &record) ==
-				     KYMO_DECODE_OK;
-	     at += record.bytes)
-		if (record.kind == KYMO_TIME)
-			return cursor->clock + record.a;
-	return header->close_clock > cursor->clock ? header->close_clock : cursor->clock;
-}
-
-void kymo_cursor_set_time(struct kymo_cursor *cursor, uint64_t counter)
-{
-	struct kymo_clock_line *clock = &cursor->timeline->clock;
-	int64_t low, latest;
-
-	cursor->clock = counter;
-	low = kymo_clock_ns(clock, counter);
-	if (low > cursor->low_ns)
-		cursor->low_ns = low;
-	cursor->high_ns = kymo_clock_ns(clock, find_next_time(cursor));
-	latest = kymo_clock_latest_ns(clock, counter);
-	if (cursor->high_ns > latest)
-		cursor->high_ns = latest;
-	if (cursor->high_ns < cursor->low_ns)
-		cursor->high_ns = cursor->low_ns;
-}
-
 void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id)
 {
 	if (id != cursor->code_id || !cursor->code)
@@ -156,15 +135,17 @@ void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id)
 	cursor->offset = 0;
 }
 
-static void fill_event(const struct kymo_cursor *cursor, struct kymo_event *event, unsigned kind)
+static inline void fill_event(const struct kymo_cursor *restrict cursor, struct kymo_event *restrict event, unsigned kind)
 {
+	uint64_t width_ns = (uint64_t)(cursor->high_ns - cursor->low_ns);
+
 	*event = (struct kymo_event){
 		.stream = cursor->stream,
 		.kind = kind,
 		.interpreter = cursor->interpreter,
 		.n = cursor->expected,
-		.t_ns = cursor->low_ns + (cursor->high_ns - cursor->low_ns) / 2,
-		.t_err_ns = (uint64_t)(cursor->high_ns - cursor->low_ns + 1) / 2,
+		.t_ns = cursor->low_ns + (int64_t)(width_ns / 2),
+		.t_err_ns = (width_ns + 1) / 2,
 		.code_id = cursor->code_id,
 		.code = cursor->code,
 		.line = cursor->line,
@@ -177,11 +158,13 @@ static void keep_steps(struct kymo_cursor *cursor)
 {
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 
+	if (!rebuilt->step_count)
+		return;
 	if (kymo_grow(&cursor->steps, &cursor->step_capacity, rebuilt->step_count, sizeof *cursor->steps)) {
 		rebuilt->step_count = 0;
 		rebuilt->is_unknown = true;
 	}
-	if (rebuilt->step_count)
+	else
 		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
 }
 
@@ -242,6 +225,8 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 	cursor->code = NULL;
 	cursor->line = cursor->offset = 0;
 	cursor->interpreter = header->interpreter;
+	kymo_cursor_set_task(cursor, 0);
+	cursor->values.bytes = 0;
 	cursor->switches = cursor->slice = header->switch_base;
 	cursor->skip = cursor->expected > header->first_ordinal
 			       ? cursor->expected - header->first_ordinal
@@ -280,6 +265,8 @@ static void miss_end(struct kymo_cursor *cursor)
 
 static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
 {
+	if (!(cursor->gaps[0].lost | cursor->gaps[1].lost))
+		return false;
 	for (size_t i = 0; i < 2; i++) {
 		struct kymo_gap *gap = &cursor->gaps[i];
 		int64_t width = cursor->low_ns - cursor->chunk_end_ns;
@@ -308,6 +295,7 @@ static bool count(struct kymo_cursor *cursor)
 {
 	if (cursor->skip) {
 		cursor->skip--;
+		cursor->values.bytes = 0;
 		return false;
 	}
 	cursor->expected++;
@@ -339,11 +327,26 @@ static void take_special(struct kymo_cursor *cursor, const struct kymo_record *r
 		/* Another GIL: its ordinals have nothing to do with the last one's. */
 		cursor->interpreter = (uint32_t)record->a;
 		cursor->switches = cursor->slice = 0;
+	} else if (record->extended == KYMO_EXTENDED_TASK) {
+		kymo_cursor_set_task(cursor, record->a);
+	} else if (record->extended == KYMO_EXTENDED_VALUES) {
+		kymo_cursor_set_values(cursor, record);
 	} else if (record->extended == KYMO_EXTENDED_MARK) {
 		fill_event(cursor, event, KYMO_EVENT_MARK);
 		event->text = kymo_traced_text(cursor->stream->process, record->a);
 		event->name_id = record->a;
 	}
+}
+
+/* What goes before a recorded event: its values and, where it enters a coroutine, the task. */
+static void set_event_belongings(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	event->values = cursor->values;
+	cursor->values.bytes = 0;
+	if (!cursor->task_id || !kymo_event_enters_coroutine(event))
+		return;
+	event->task_id = cursor->task_id;
+	event->task = cursor->task;
 }
 
 /* Move the registers by @record and, where it is an event, fill @event: its kind is not 0 then. */
@@ -374,10 +377,7 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 		offset = cursor->code ? cursor->code->entry_offset : 0;
 		break;
 	case KYMO_LINE:
-		if (!record->is_delta)
-			cursor->line = record->a;
-		else if (cursor->line != LINE_UNKNOWN)
-			cursor->line += record->a;
+		kymo_cursor_set_line(cursor, record);
 		break;
 	case KYMO_INSTRUCTION:
 		cursor->offset = record->is_delta ? cursor->offset + record->a : record->a;
@@ -388,6 +388,8 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 	}
 	fill_event(cursor, event, record->kind);
 	event->offset = offset;
+	if (!kymo_kind_has_two_fields(record->kind))
+		return;
 	if (kymo_event_has_dest(event)) {
 		event->dest = record->b;
 	} else if (kymo_event_name_role(event)) {
@@ -430,6 +432,17 @@ static void set_rebuilt_time(const struct kymo_cursor *cursor, struct kymo_event
 	event->t_err_ns = (uint64_t)(cursor->high_ns - low_ns + 1) / 2;
 }
 
+/* What was rebuilt before @event is told.  False: it is none. */
+static bool take_recorded(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	if (event->kind == KYMO_KIND_SPECIAL)
+		return false;
+	cursor->k = 0;
+	cursor->recorded_low_ns = cursor->low_ns;
+	set_event_belongings(cursor, event);
+	return true;
+}
+
 /* The next of the events that were rebuilt, and then the one that they come before. */
 static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 {
@@ -459,11 +472,7 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 		return true;
 	}
 	cursor->has_pending = false;
-	if (event->kind == KYMO_KIND_SPECIAL)
-		return false;
-	cursor->k = 0;
-	cursor->recorded_low_ns = cursor->low_ns;
-	return true;
+	return take_recorded(cursor, event);
 }
 
 static bool take_stack(struct kymo_cursor *cursor, struct kymo_event *event)
@@ -493,8 +502,7 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 
 		if (take_stack(cursor, event) || take_branch(cursor, event))
 			return true;
-		state = cursor->decode(cursor->frame.payload + cursor->at,
-					   header->raw_bytes - cursor->at, &record);
+		state = kymo_cursor_decode(cursor, cursor->at, &record);
 		if (state == KYMO_DECODE_OK) {
 			const uint8_t *bytes = cursor->frame.payload + cursor->at;
 
@@ -503,6 +511,11 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 				if (!take_rebuilt(cursor, &record, bytes, event) ||
 				    (event->kind != KYMO_KIND_SPECIAL && !count(cursor)))
 					continue;
+				if (!cursor->rebuilt.step_count && !cursor->rebuilt.is_unknown) {
+					if (take_recorded(cursor, event))
+						return true;
+					continue;
+				}
 				cursor->pending = *event;
 				cursor->has_pending = true;
 				cursor->step = 0;
@@ -511,8 +524,10 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 				continue;
 			}
 			take_record(cursor, &record, event);
-			if (event->kind != KYMO_KIND_SPECIAL && count(cursor))
+			if (event->kind != KYMO_KIND_SPECIAL && count(cursor)) {
+				set_event_belongings(cursor, event);
 				return true;
+			}
 		} else if (state == KYMO_DECODE_END && !cursor->has_taken_open_branches) {
 			cursor->has_taken_open_branches = true;
 			cursor->branches = header->branches;

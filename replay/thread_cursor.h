@@ -35,6 +35,9 @@ struct kymo_cursor {
 	uint64_t slice; /* 0: not known */
 	uint64_t switches;
 	uint32_t interpreter;
+	uint64_t task_id;
+	const struct kymo_traced_task *task;
+	struct kymo_values values; /* of the next recorded event */
 	/* flow: what lies before the event that was decoded last, and that event */
 	struct kymo_rebuild *rebuild; /* NULL: lines are not rebuilt */
 	struct kymo_rebuilt rebuilt;
@@ -48,11 +51,16 @@ struct kymo_cursor {
 	struct kymo_sync sync;
 	/* the events from here to the next TIME lie between these */
 	int64_t low_ns, high_ns;
+	uint64_t span_first, span_events; /* of these: the ordinal of the first, and how many were recorded */
+	double span_step_ns; /* from one to the next, if they are as far apart as they can be */
 	int64_t recorded_low_ns; /* the same of the last recorded event: what is rebuilt may have come right after it */
 };
 
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 		      const struct kymo_stream *stream);
+/* The same, of recorded events alone: what a `flow` recording tells of an event is its ordinal, its turn and its time. */
+void kymo_cursor_init_recorded(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
+			       const struct kymo_stream *stream);
 void kymo_cursor_release(struct kymo_cursor *cursor);
 /* Another that stands where @from does, to be released, too.  0 or -ENOMEM. */
 KYMO_MUST_CHECK
@@ -63,6 +71,30 @@ KYMO_MUST_CHECK
 int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 		     struct kymo_error *error);
 
+struct kymo_likely_time {
+	int64_t t_ns;		 /* most likely */
+	int64_t low_ns, high_ns; /* between these: two readings of the clock; equal: it was read then */
+};
+/* kymo_cursor_guess() of what is rebuilt, or missing. */
+struct kymo_likely_time kymo_cursor_guess_rebuilt(const struct kymo_cursor *cursor, const struct kymo_event *event);
+/*
+ * When @event, the last one, happened: most likely as if all between the same two readings of the clock had taken equally
+ * long, in a millisecond at most.
+ */
+static inline struct kymo_likely_time kymo_cursor_guess(const struct kymo_cursor *cursor, const struct kymo_event *event)
+{
+	uint64_t passed = event->n - cursor->span_first;
+
+	if (event->k || event->kind == KYMO_EVENT_GAP || passed >= cursor->span_events)
+		return kymo_cursor_guess_rebuilt(cursor, event);
+	/* The clock was read for the first one. */
+	return (struct kymo_likely_time){
+		.t_ns = cursor->low_ns + (int64_t)(cursor->span_step_ns * (double)(int64_t)passed),
+		.low_ns = cursor->low_ns,
+		.high_ns = passed ? cursor->high_ns : cursor->low_ns,
+	};
+}
+
 /* What was passed over at once: a record that is an event, and what was rebuilt before it. */
 struct kymo_skipped {
 	unsigned kind; /* KYMO_KIND_SPECIAL: no event, steps alone; KYMO_EVENT_STACK: the stack is told, in cursor->sync */
@@ -71,6 +103,7 @@ struct kymo_skipped {
 	const struct kymo_code *code, *steps_code;
 	uint64_t code_id, steps_code_id;
 	uint64_t line, offset, name_id;
+	uint64_t dest; /* of jumps and branches */
 	const struct kymo_step *steps;
 	uint32_t step_count;
 	bool is_unknown; /* an UNKNOWN comes before the steps */
@@ -84,6 +117,13 @@ typedef bool (*kymo_skipping)(void *context, const struct kymo_skipped *skipped)
  * another copy.
  */
 void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context);
+
+/*
+ * Where lines are rebuilt: the ordinal of the next event in the chunk that is open that leaves at most @depth frames on the stack,
+ * or that is preceded by a line of a frame at most @line_depth deep; UINT64_MAX: none is, or that is not known.  @cursor is good
+ * for nothing but its release then.
+ */
+uint64_t kymo_cursor_find_depth(struct kymo_cursor *cursor, uint64_t depth, uint64_t line_depth);
 
 /*
  * Go to @chunk of the stream, in a fresh cursor.  What comes before it is passed over:

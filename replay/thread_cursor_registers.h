@@ -11,7 +11,53 @@
 /* The clock was read: what follows happened after @counter, and before the next time that it was. */
 void kymo_cursor_set_time(struct kymo_cursor *cursor, uint64_t counter);
 void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id);
+/* By a LINE record. */
+static inline void kymo_cursor_set_line(struct kymo_cursor *cursor, const struct kymo_record *record)
+{
+	if (!record->is_delta)
+		cursor->line = record->a;
+	else if (cursor->line != LINE_UNKNOWN)
+		cursor->line += record->a;
+}
+/* By a TASK record. */
+static inline void kymo_cursor_set_task(struct kymo_cursor *cursor, uint64_t id)
+{
+	if (id != cursor->task_id)
+		cursor->task = id ? kymo_traced_task(cursor->stream->process, id) : NULL;
+	cursor->task_id = id;
+}
+/* By a VALUES record, which lies just before cursor->at. */
+static inline void kymo_cursor_set_values(struct kymo_cursor *cursor, const struct kymo_record *record)
+{
+	cursor->values = (struct kymo_values){
+		.payload = cursor->frame.payload,
+		.at = (uint32_t)(cursor->at - record->a),
+		.bytes = (uint32_t)record->a,
+	};
+}
 /* A stack is told.  Of a damaged one, what could be read of it is as good as nothing. */
 void kymo_cursor_read_stack(struct kymo_cursor *cursor, const uint8_t *block, size_t bytes);
+
+/* The record at @at: most have one field of one or two bytes, and are decoded in place. */
+static inline enum kymo_decode kymo_cursor_decode(const struct kymo_cursor *cursor, size_t at, struct kymo_record *record)
+{
+	const uint8_t *bytes = cursor->frame.payload + at;
+	size_t left = cursor->frame.header.raw_bytes - at;
+	unsigned tag, kind, width;
+
+	if (left < 3)
+		return cursor->decode(bytes, left, record);
+	tag = bytes[0];
+	kind = tag >> 2;
+	width = tag & 3;
+	if (tag >= KYMO_TAG_INSTRUCTION || kind == KYMO_KIND_SPECIAL || kymo_kind_has_two_fields((enum kymo_kind)kind) || width > 1)
+		return cursor->decode(bytes, left, record);
+	*record = (struct kymo_record){
+		.kind = (enum kymo_kind)kind,
+		.a = width ? bytes[1] | (uint64_t)bytes[2] << 8 : bytes[1],
+		.bytes = 2 + width,
+	};
+	return KYMO_DECODE_OK;
+}
 
 #endif

@@ -12,17 +12,10 @@ const char *kymo_event_kind_name(unsigned kind)
 {
 	static const char *const own[] = {"BRANCH", "MARK", "GAP", "UNKNOWN"};
 
+	/* Recorded where nothing can be rebuilt: for a CPython that is not known. */
+	if (kind == KYMO_SITE)
+		return "SITE";
 	return kind < KYMO_KINDS ? kymo_kind_name(kind) : own[kind - KYMO_KINDS];
-}
-
-bool kymo_event_has_offset(const struct kymo_event *event)
-{
-	return event->kind < KYMO_KINDS && event->kind != KYMO_LINE;
-}
-
-bool kymo_event_has_dest(const struct kymo_event *event)
-{
-	return event->kind >= KYMO_JUMP && event->kind <= KYMO_BRANCH_RIGHT;
 }
 
 const char *kymo_event_name_role(const struct kymo_event *event)
@@ -34,19 +27,10 @@ const char *kymo_event_name_role(const struct kymo_event *event)
 	return NULL;
 }
 
-int64_t kymo_event_line(const struct kymo_event *event)
-{
-	if (event->kind == KYMO_LINE)
-		return (int64_t)event->line;
-	if (!event->code || !kymo_event_has_offset(event))
-		return KYMO_LINE_NONE;
-	return kymo_code_line(event->code, event->offset);
-}
-
 const char *kymo_loss_text(uint32_t reasons, char text[KYMO_LOSS_TEXT_BYTES])
 {
 	static const char *const names[] = {
-		"full", "stalled", "no-ring", "overwritten", "damaged", "storage", "reader",
+		"full", "stalled", "no-ring", "overwritten", "damaged", "storage", "reader", "discarded",
 	};
 
 	text[0] = '\0';

@@ -8,6 +8,7 @@
 #define KYMO_REPLAY_TIMELINE_H
 
 #include "format/record.h"
+#include "format/value.h"
 #include "replay/clock.h"
 #include "replay/definitions.h"
 #include "replay/trace.h"
@@ -70,6 +71,9 @@ struct kymo_event {
 	uint64_t lost;		      /* of GAP, and why: enum kymo_loss mask */
 	uint32_t lost_reasons;
 	uint64_t slice; /* number of the GIL's turn, by SWITCH records; 0: not known */
+	uint64_t task_id; /* of PY_START, PY_RESUME and PY_THROW of a coroutine: the asyncio task; 0: none, or not known */
+	const struct kymo_traced_task *task; /* NULL: none, or not defined */
+	struct kymo_values values; /* until the cursor that told of the event goes on; see replay/values.h */
 };
 
 KYMO_MUST_CHECK
@@ -82,12 +86,48 @@ bool kymo_is_same_chunk(const struct kymo_index_entry *a, const struct kymo_inde
 
 /* "PY_START", "BRANCH", "MARK", "GAP", … */
 const char *kymo_event_kind_name(unsigned kind);
-bool kymo_event_has_offset(const struct kymo_event *event);
-bool kymo_event_has_dest(const struct kymo_event *event);
+static inline bool kymo_event_has_offset(const struct kymo_event *event)
+{
+	return event->kind < KYMO_KINDS && event->kind != KYMO_LINE;
+}
+
+static inline bool kymo_event_has_dest(const struct kymo_event *event)
+{
+	return event->kind >= KYMO_JUMP && event->kind <= KYMO_BRANCH_RIGHT;
+}
+
 /* "callable" or "exception": what the name of such an event names; NULL: it has none. */
 const char *kymo_event_name_role(const struct kymo_event *event);
+/* The event enters a frame. */
+static inline bool kymo_kind_enters(unsigned kind)
+{
+	const uint64_t kinds = UINT64_C(1) << KYMO_PY_START | UINT64_C(1) << KYMO_PY_START_AT | UINT64_C(1) << KYMO_PY_RESUME |
+			       UINT64_C(1) << KYMO_PY_THROW;
+
+	return kind < KYMO_KINDS && kinds >> kind & 1;
+}
+
+static inline bool kymo_code_is_coroutine(const struct kymo_code *code)
+{
+	/* co_flags: CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
+	return code->content->flags & (0x80 | 0x100 | 0x200);
+}
+
+/* The event enters the frame of a coroutine, and may have a task. */
+static inline bool kymo_event_enters_coroutine(const struct kymo_event *event)
+{
+	return kymo_kind_enters(event->kind) && event->code && kymo_code_is_coroutine(event->code);
+}
+
 /* The line that the event belongs to, or KYMO_LINE_NONE. */
-int64_t kymo_event_line(const struct kymo_event *event);
+static inline int64_t kymo_event_line(const struct kymo_event *event)
+{
+	if (event->kind == KYMO_LINE)
+		return (int64_t)event->line;
+	if (!event->code || !kymo_event_has_offset(event))
+		return KYMO_LINE_NONE;
+	return kymo_code_line(event->code, event->offset);
+}
 
 /* The causes in an enum kymo_loss mask, e.g. "full,stalled". */
 #define KYMO_LOSS_TEXT_BYTES 80

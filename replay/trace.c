@@ -276,7 +276,7 @@ static int check_header(const struct kymo_trace *trace, const char *path, struct
 				 header->version, KYMO_TRACE_VERSION);
 	if (kymo_trace_header_crc(header) != header->crc32c)
 		return kymo_fail(error, -EBADMSG, "%s: damaged file header at offset 0", path);
-	if (header->required_features & ~KYMO_FEATURE_FLOW)
+	if (header->required_features & ~KYMO_FEATURES)
 		return kymo_fail(error, -EPROTONOSUPPORT,
 				 "%s: needs the unknown feature %#" PRIx64 "; use a newer kymo", path,
 				 header->required_features);

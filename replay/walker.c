@@ -46,6 +46,7 @@ int kymo_walker_copy(struct kymo_walker *walker, const struct kymo_walker *from)
 	}
 	if (from->stack.count)
 		memcpy(walker->stack.frames, from->stack.frames, from->stack.count * sizeof(*walker->stack.frames));
+	walker->event.values.payload = walker->cursor.frame.payload;
 	return 0;
 }
 
@@ -91,7 +92,6 @@ static bool skip_deeper_event(void *context, const struct kymo_skipped *skipped)
 uint64_t kymo_walker_find_depth(struct kymo_walker *walker, uint64_t depth)
 {
 	struct depth_search search = {walker, depth, UINT64_MAX};
-
 	kymo_cursor_skip(&walker->cursor, UINT64_MAX, skip_deeper_event, &search);
 	return search.found;
 }

@@ -47,7 +47,7 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error);
 void kymo_walker_skip(struct kymo_walker *walker, uint64_t n);
 /*
  * The ordinal of the next recorded event, as far as the chunk has it, that leaves at most @depth frames on the stack;
- * UINT64_MAX: none does.  What lies before it is passed over; nothing of the last event may be left to tell.
+ * UINT64_MAX: none does.  Nothing of the last event may be left to tell, and @walker is good for nothing but its release then.
  */
 uint64_t kymo_walker_find_depth(struct kymo_walker *walker, uint64_t depth);
 

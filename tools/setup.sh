@@ -3,9 +3,13 @@
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev liblz4-dev libjansson-dev
     libxxhash-dev libisal-dev libsqlite3-dev libedit-dev libcriterion-dev)
+consumers=(g++ lcov libxml2-utils valgrind) # of Kymo's headers and of what it writes, for its tests
+viewers=(chromium-headless-shell npm) # the same, but large: with one version, where a package has them
 versions=(3.15 3.14 3.13 3.12)
 requirements=(pytest pytest-timeout hypothesis coverage)
-extras=(greenlet pytest-xdist tox nox uv jsonschema) # used by tests where they can be had
+extras=(greenlet pytest-xdist pytest-rerunfailures pytest-cov pytest-asyncio tox nox uv jsonschema
+    gprof2dot snakeviz protobuf viztracer pyarrow) # used by tests where they can be had
+tables=(pandas polars duckdb) # the same, but large: with one version
 
 say() { echo "dev: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -24,6 +28,15 @@ need() {
     say "installing ${missing[*]}"
     apt update
     apt install -y --no-install-recommends "${missing[@]}"
+}
+
+# The same, of packages that this distribution may not have: nothing depends on them but some tests.
+need_offered() {
+    local package
+    for package; do
+        command -v "$package" >/dev/null && continue
+        { apt-cache show "$package" >/dev/null 2>&1 && (need "$package"); } || say "going on without $package"
+    done
 }
 
 # "X.Y path" of an interpreter that Kymo supports; nothing for any other.
@@ -91,18 +104,19 @@ suite_of() {
 
 # Set $venv to a virtual environment of $python with what the tests import.
 make_venv() {
-    local extra
+    local extra wanted=("${extras[@]}")
+    [ "$version" != 3.13 ] || wanted+=("${tables[@]}")
     venv=$build/venv-$version$place
     exec 8>"$venv.lock"
     flock 8
-    if [ "$(cat "$venv/ready" 2>/dev/null)" != "$python ${requirements[*]} ${extras[*]}" ]; then
+    if [ "$(cat "$venv/ready" 2>/dev/null)" != "$python ${requirements[*]} ${wanted[*]}" ]; then
         say "making $venv"
         "$python" -m venv --clear "$venv"
         "$venv/bin/pip" install -q --disable-pip-version-check "${requirements[@]}"
-        for extra in "${extras[@]}"; do
+        for extra in "${wanted[@]}"; do
             "$venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$extra" || say "going on without $extra"
         done
-        echo "$python ${requirements[*]} ${extras[*]}" >"$venv/ready"
+        echo "$python ${requirements[*]} ${wanted[*]}" >"$venv/ready"
     fi
     exec 8>&-
 }

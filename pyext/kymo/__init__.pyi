@@ -3,6 +3,10 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
+from kymo.arrow import Table
+from kymo.coverage.model import Counts
+from kymo.profile import Profile
+
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _Path = str | PathLike[str]
@@ -10,10 +14,15 @@ _Path = str | PathLike[str]
 class _Options(TypedDict, total=False):
     events: str
     c_calls: bool
+    values: Literal["args", "locals", "globals", "none"] | None
+    values_for: str | Sequence[str]
+    redact: str | Sequence[str]
+    values_limits: str
     policy: Literal["block", "drop", "overwrite"]
     clock: Literal["sampled", "exact", "none"]
     ring_size: int | str
     max_size: int | str
+    segment_memory: int | str
     source: str | Sequence[_Path]
     include: str | Sequence[str]
     omit: str | Sequence[str]
@@ -47,7 +56,20 @@ def start(output: _Path | None = None, **options: Unpack[_Options]) -> None: ...
 def stop() -> None: ...
 def is_recording() -> bool: ...
 def mark(text: str) -> None: ...
+
+class context:
+    def __init__(self, name: str) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
 def snapshot(why: str) -> None: ...
+def begin_segment() -> None: ...
+def end_segment(*, keep: bool) -> None: ...
 
 _Stop: TypeAlias = Literal["moved", "break", "missing", "end"]
 
@@ -68,6 +90,42 @@ class Event(NamedTuple):
     lost_reasons: int
     interpreter: int
     turn: int
+    task: int | None
+    task_name: str | None
+    values_json: str | None
+    @property
+    def values(self) -> dict[str, Value]: ...
+    @property
+    def value(self) -> Value | None: ...
+
+class Value:
+    @property
+    def type(self) -> str | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def id(self) -> int | None: ...
+    @property
+    def length(self) -> int | None: ...
+    @property
+    def is_cut(self) -> bool: ...
+    @property
+    def is_redacted(self) -> bool: ...
+    @property
+    def is_unbound(self) -> bool: ...
+    @property
+    def items(self) -> tuple[Value, ...] | tuple[tuple[Value, Value], ...]: ...
+    @property
+    def attributes(self) -> dict[str, Value]: ...
+    @property
+    def cause(self) -> Value | None: ...
+    @property
+    def context(self) -> Value | None: ...
+    @property
+    def python(self) -> Any: ...
+    def __getitem__(self, key: Any) -> Value: ...
+    def __getattr__(self, name: str) -> Value: ...
+    def __hash__(self) -> int: ...
 
 class Frame(NamedTuple):
     file: str | None
@@ -110,8 +168,34 @@ class Trace:
         thread: int | None = None,
         start_ns: int | None = None,
         end_ns: int | None = None,
+        files: Iterable[_Path] | None = None,
     ) -> Events: ...
     def source(self, file: _Path, thread: int = 0) -> tuple[bytes, bool]: ...
+    def coverage(self, contexts: bool = False) -> Counts: ...
+    def profile(
+        self,
+        *,
+        thread: int | None = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        test: str | None = None,
+        function: str | None = None,
+        min_duration_ns: int = 0,
+        lines: bool = False,
+    ) -> Profile: ...
+    def arrow(
+        self,
+        *,
+        columns: Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
+        thread: int | None = None,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        files: Iterable[_Path] | None = None,
+        function: str | None = None,
+        test: str | None = None,
+    ) -> Table: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def cursor(self, place: str | None = None) -> Cursor: ...
 
 class Cursor:

@@ -6,17 +6,15 @@ import json
 import os
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from pathlib import Path
 from typing import NamedTuple
+
+from kymo._library import Error, as_bytes, as_number, as_text, load
+from kymo._values import Value
 
 BATCH = 256
 INTO, OVER, OUT, CONTINUE, SWITCH, EVENT = 1, 2, 3, 4, 5, 0
 STOPS = {1: "moved", 2: "break", 3: "missing", 4: "end"}
 LINE, FUNCTION, EXCEPTION = 0, 1, 2
-
-
-class Error(OSError):
-    """What the library could not do."""
 
 
 class Event(NamedTuple):
@@ -38,6 +36,23 @@ class Event(NamedTuple):
     lost_reasons: int
     interpreter: int
     turn: int
+    task: int | None
+    task_name: str | None
+    values_json: str | None
+
+    @property
+    def values(self):
+        """What is told of variables here, by name: kymo.Value.  Those that are not have not changed, or were not recorded."""
+        return {name: Value(told) for name, told in (self._told.get("values") or {}).items()}
+
+    @property
+    def value(self):
+        """What is returned, yielded or raised here: a kymo.Value, or None where it was not recorded."""
+        return Value(self._told["value"]) if "value" in self._told else None
+
+    @property
+    def _told(self):
+        return json.loads(self.values_json) if self.values_json else {}
 
 
 class Frame(NamedTuple):
@@ -53,12 +68,16 @@ class _Event(ctypes.Structure):
         ("n", c_uint64), ("k", c_uint32), ("thread", c_uint32), ("kind", c_char_p), ("file", c_char_p),
         ("function", c_char_p), ("name", c_char_p), ("line", c_int64), ("offset", c_int64), ("dest", c_int64),
         ("t_ns", c_int64), ("t_err_ns", c_uint64), ("lost", c_uint64), ("lost_reasons", c_uint32),
-        ("interpreter", c_uint32), ("turn", c_uint64),
+        ("interpreter", c_uint32), ("turn", c_uint64), ("task", c_uint64), ("task_name", c_char_p),
+        ("values", c_char_p),
     ]  # fmt: skip
 
 
 class _Slice(ctypes.Structure):
-    _fields_ = [("from_ns", c_int64), ("to_ns", c_int64), ("thread", c_int32), ("reserved", c_uint32), ("kinds", c_char_p)]
+    _fields_ = [
+        ("from_ns", c_int64), ("to_ns", c_int64), ("thread", c_int32), ("reserved", c_uint32), ("kinds", c_char_p),
+        ("files", POINTER(c_char_p)),
+    ]  # fmt: skip
 
 
 class _Frame(ctypes.Structure):
@@ -66,8 +85,7 @@ class _Frame(ctypes.Structure):
 
 
 def _load():
-    beside = Path(__file__).with_name("libkymo-replay.so")
-    library = ctypes.CDLL(str(beside) if beside.exists() else "libkymo-replay.so.0")
+    library = load()
     for name, result, *arguments in (
         ("open", c_int, c_char_p, POINTER(c_void_p), c_char_p, c_size_t),
         ("close", None, c_void_p),
@@ -98,26 +116,12 @@ def _load():
 _library = None
 
 
-def _text(value):
-    return None if value is None else value.decode("utf-8", "backslashreplace")
-
-
-def _bytes(text):
-    encoded = os.fsencode(text)
-    if b"\0" in encoded:
-        raise ValueError("embedded null character")
-    return encoded
-
-
-def _number(value):
-    return None if value < 0 else value
-
-
 def _event(raw):
     return Event(
-        raw.n, raw.k, raw.thread, _text(raw.kind), _text(raw.file), _text(raw.function), _text(raw.name),
-        _number(raw.line), _number(raw.offset), _number(raw.dest), raw.t_ns, raw.t_err_ns, raw.lost, raw.lost_reasons,
-        raw.interpreter, raw.turn,
+        raw.n, raw.k, raw.thread, as_text(raw.kind), as_text(raw.file), as_text(raw.function), as_text(raw.name),
+        as_number(raw.line), as_number(raw.offset), as_number(raw.dest), raw.t_ns, raw.t_err_ns, raw.lost,
+        raw.lost_reasons, raw.interpreter, raw.turn, raw.task or None, as_text(raw.task_name),
+        as_text(raw.values),
     )  # fmt: skip
 
 
@@ -134,10 +138,11 @@ class Trace:
         self._handle = None
         _library = _library or _load()
         handle, message = c_void_p(), ctypes.create_string_buffer(512)
-        result = _library.kymo_history_open(_bytes(path), byref(handle), message, len(message))
+        result = _library.kymo_history_open(as_bytes(path), byref(handle), message, len(message))
         if result:
             raise Error(-result, message.value.decode(errors="replace"), os.fspath(path))
         self._handle = handle
+        self._path = os.path.abspath(os.fspath(path))
         self._open = weakref.WeakSet()  # what reads it, to be closed first
         self._facts = None
 
@@ -165,7 +170,7 @@ class Trace:
 
     def _check(self, result):
         if result < 0:
-            raise Error(-result, _text(_library.kymo_history_error(self._handle)))
+            raise Error(-result, as_text(_library.kymo_history_error(self._handle)))
         return result
 
     @property
@@ -202,17 +207,62 @@ class Trace:
         """Where something is missing, as GAP and UNKNOWN events."""
         return list(self.events(kinds=("GAP", "UNKNOWN")))
 
-    def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None):
-        """The events of all threads, or one, in the order in which they happened: an iterator."""
-        return Events(self, kinds, thread, start_ns, end_ns)
+    def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None, files=None):
+        """The events of all threads, or one, in the order in which they happened: an iterator.
+
+        With `files`, those of code of these files, named as events name them, and those of no code, such as marks.
+        """
+        return Events(self, kinds, thread, start_ns, end_ns, files)
 
     def source(self, file, thread=0):
         """(text, verified): the bytes of a file as it was when recorded, and whether they are known to be what ran."""
         memory, size = c_void_p(), c_size_t()
-        result = self._check(_library.kymo_history_source(self._live, thread, _bytes(file), byref(memory), byref(size)))
+        result = self._check(_library.kymo_history_source(self._live, thread, as_bytes(file), byref(memory), byref(size)))
         text = ctypes.string_at(memory, size.value)
         _library.kymo_history_free(memory)
         return text, bool(result)
+
+    def coverage(self, contexts=False):
+        """How often each line and branch of each file ran: a kymo.coverage.model.Counts.
+
+        With contexts, in which of them each ran, too; Error, if the trace cannot tell.
+        """
+        from kymo.coverage.counts import read
+
+        self._live  # noqa: B018
+        return read([self._path], contexts=contexts)
+
+    def profile(
+        self, *, thread=None, start_ns=None, end_ns=None, test=None, function=None, min_duration_ns=0, lines=False
+    ):  # fmt: skip
+        """Calls and times of each function, by the calls that led to it: a kymo.profile.Profile.
+
+        `function`: only calls of functions whose qualified name is like this glob, with all that they call.  With `lines`,
+        of lines, and by the lines that call, too.
+        """
+        from kymo.profile import Slice, read
+
+        self._live  # noqa: B018
+        place = (None, None) if thread is None else (self.threads[thread]["pid"], str(self.threads[thread]["number"]))
+        return read(self._path, Slice(start_ns, end_ns, *place, test, function, min_duration_ns), lines=lines)
+
+    def arrow(
+        self, *, columns=None, kinds=None, thread=None, start_ns=None, end_ns=None, files=None, function=None, test=None
+    ):  # fmt: skip
+        """The events as a table for whatever reads Arrow, such as pyarrow, pandas, polars and DuckDB: a kymo.arrow.Table.
+
+        `columns` are the names of those that are wanted.  `function`: only events of functions whose qualified name is
+        like this glob; `test`: what ran in it, or another context.  The others say the same as in events().
+        """
+        from kymo.arrow import Table
+
+        self._live  # noqa: B018
+        return Table(self._path, columns=columns, kinds=kinds, thread=thread, start_ns=start_ns, end_ns=end_ns, files=files,
+                     function=function, test=test)  # fmt: skip
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        """All events, for whatever reads Arrow: see arrow()."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
     def cursor(self, place=None):
         """A cursor, at the end of the run or where it died, or at `place`: see Cursor.goto()."""
@@ -225,15 +275,17 @@ class Trace:
 class Events:
     """Events of a trace, once, from the first to the last.  It is closed when it is over, or nobody has it any more."""
 
-    def __init__(self, trace, kinds, thread, start_ns, end_ns):
+    def __init__(self, trace, kinds, thread, start_ns, end_ns, files):
         self._trace, self._handle = trace, c_void_p()
         wanted = _Slice(
             -(1 << 63) if start_ns is None else start_ns,
             (1 << 63) - 1 if end_ns is None else end_ns,
             -1 if thread is None else thread,
             0,
-            None if kinds is None else _bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
+            None if kinds is None else as_bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
+            None if files is None else (c_char_p * (len(names := [*map(as_bytes, files)]) + 1))(*names),
         )
+        self._slice = wanted  # the library goes on reading it
         trace._check(_library.kymo_history_events_open(trace._live, byref(wanted), byref(self._handle)))
         trace._open.add(self)
         self._batch, self._at, self._count = (_Event * BATCH)(), 0, 0
@@ -350,7 +402,7 @@ class Cursor:
 
     def goto(self, place):
         """To "start", "end", "#N", "N%", a time ("1.5s", "20ms") or the text of a mark."""
-        self._trace._check(_library.kymo_history_cursor_goto(self._live, _bytes(place)))
+        self._trace._check(_library.kymo_history_cursor_goto(self._live, as_bytes(place)))
 
     def switch(self, thread):
         """To where `thread` is at this moment; False if it has not begun."""
@@ -370,12 +422,12 @@ class Cursor:
             frames = (_Frame * count)()
             found = self._trace._check(_library.kymo_history_cursor_stack(self._live, frames, count))
             if found <= count:
-                return [Frame(_text(at.file), _text(at.function), _number(at.line)) for at in frames[:found]]
+                return [Frame(as_text(at.file), as_text(at.function), as_number(at.line)) for at in frames[:found]]
             count = found
 
     def _break(self, kind, name, line, condition):
-        condition = None if condition is None else _bytes(condition)
-        result = _library.kymo_history_cursor_break(self._live, kind, _bytes(name), line, condition, None)
+        condition = None if condition is None else as_bytes(condition)
+        result = _library.kymo_history_cursor_break(self._live, kind, as_bytes(name), line, condition, None)
         return self._trace._check(result)
 
     def break_at(self, file, line, condition=None):

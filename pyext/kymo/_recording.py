@@ -7,7 +7,7 @@ import sys
 import time
 
 from kymo import _kymo
-from kymo._kymo import __version__, is_recording, mark, snapshot
+from kymo._kymo import __version__, begin_segment, end_segment, is_recording, mark, snapshot
 from kymo._settings import settings
 
 _lock = _thread.RLock()
@@ -82,8 +82,10 @@ def start(output=None, **options):
     """Start to record this process, all its threads, into the file `output`.
 
     Options are those of `kymo record`, with underscores: events="flow" (a profile, or names of
-    events with commas between them), c_calls=False, policy="block", clock="sampled", ring_size,
-    max_size, source, include, omit, no_stdlib, no_sources, no_subprocesses, session_dir, force.
+    events with commas between them), c_calls=False, values="args" (or "locals",
+    "globals"; None: no values), values_for, redact, values_limits, policy="block", clock="sampled", ring_size,
+    max_size, segment_memory, source, include, omit, no_stdlib, no_sources, no_subprocesses,
+    session_dir, force.
     What is not named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
 
     If the process is recorded already, by another start() or by `kymo record`, this only adds
@@ -153,3 +155,28 @@ def trace(function=None, output=None, **options):
     """Record while the decorated function runs: `@kymo.trace` or `@kymo.trace(output=…)`."""
     decorate = record(output, **options)
     return decorate if function is None else decorate(function)
+
+
+_context = ""
+
+
+class context:
+    """A context manager: what this process runs in it, all its threads, is told as the context `name` by coverage.
+
+    Contexts follow each other; where one is in another, the inner one counts.  It leaves marks, and costs nothing else.
+    """
+
+    def __init__(self, name):
+        if not isinstance(name, str):
+            raise TypeError(f"context() takes a str, not {type(name).__name__}")
+        self._name = name
+
+    def __enter__(self):
+        global _context
+        self._outer, _context = _context, self._name
+        mark(f"context:{self._name}")
+
+    def __exit__(self, kind, error, traceback):
+        global _context
+        _context = self._outer
+        mark(f"context:{self._outer}")

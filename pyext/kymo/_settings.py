@@ -8,8 +8,8 @@ the option ring_size, and a variable goes before the file.
 import os
 
 _FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SOURCES", "NO_SUBPROCESSES", "FORCE", "QUIET")
-_WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SESSION_DIR")
-_LISTS = ("SOURCE", "INCLUDE", "OMIT")
+_WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SEGMENT_MEMORY", "SESSION_DIR", "VALUES", "VALUES_LIMITS")
+_LISTS = ("SOURCE", "INCLUDE", "OMIT", "VALUES_FOR", "REDACT")
 
 
 def _is_set(value):
@@ -51,6 +51,8 @@ def _from_file():
     path = _find_file()
     options = {}
     for name, value in _read_table(path).items() if path else ():
+        if name == "pytest":  # a table of the pytest plugin's
+            continue
         option = name.replace("-", "_")
         if option.upper() not in _FLAGS + _WORDS + _LISTS:
             raise ValueError(f"{path}: [tool.kymo] {name}: there is no such option")

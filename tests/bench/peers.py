@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same programs under other projects' tools and under Kymo, interleaved."""
+import importlib
 import importlib.metadata
 import statistics
 import subprocess
@@ -15,18 +16,15 @@ NOTHING = ["LINE", "flow"]
 OURS = ["calls", "flow"]
 
 
-def install():
-    """Into the virtual environment that this runs in."""
-    for package in PACKAGES:
+def installed(packages):
+    """Put them into the virtual environment that this runs in; returns their versions, None where one cannot be had."""
+    found = {}
+    for package in packages:
         try:
             importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", package])
-
-
-def versions():
-    found = {}
-    for package in PACKAGES:
+            importlib.invalidate_caches()
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -39,9 +37,8 @@ mean = statistics.geometric_mean
 
 def peers(options):
     adopt_orphans()
-    install()
+    found = installed(PACKAGES)
     measure.PYTHON = sys.executable
-    found = versions()
     tools = [tool for tool in PEERS if found.get(tool.split("-")[0], True)]
     rows = []
     with scratch() as folder:

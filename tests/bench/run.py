@@ -7,12 +7,19 @@ import platform
 import sys
 
 from append import append
+from arrow import arrow
 from compare import compare_all, one_core, start_up
+from diff import diff
+from export import export
+from coverage_counts import coverage_counts
+from coverage_peers import coverage
 from instructions import instructions
 from measure import PROFILES, PROGRAMS
+from own_share import own_share
 from peers import peers
 from replay import replay
 from size import size
+from values import values
 
 PARTS = {
     "append": append,
@@ -22,7 +29,14 @@ PARTS = {
     "instructions": instructions,
     "size": size,
     "peers": peers,
+    "coverage": coverage,
     "replay": replay,
+    "diff": diff,
+    "export": export,
+    "coverage-counts": coverage_counts,
+    "own-share": own_share,
+    "arrow": arrow,
+    "values": values,
 }
 
 

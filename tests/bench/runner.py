@@ -4,7 +4,8 @@
     plain                        no tool (or the recorder that was started from outside)
     nothing[:once|:flow]:EVENT,… callbacks that return at once
     count[:once|:flow]:EVENT,…   callbacks that count
-    settrace | cprofile | viztracer | viztracer-python | coverage-c | coverage-sysmon
+    settrace | cprofile | viztracer | viztracer-python | coverage-c[-lines] | coverage-sysmon[-lines] |
+    slipcover | slipcover-branch
 
 with callgrind counting the program's instructions alone if told to,
 and print one JSON object: the nanoseconds that the function, main() if none is named, took on the clock and on the
@@ -84,12 +85,25 @@ def peer(name):
         import coverage
         import os
 
-        core = "sysmon" if name.endswith("sysmon") else "ctrace"
-        branch = core == "ctrace" or sys.version_info >= (3, 14)  # else it would fall back to the other core
+        core = "sysmon" if "sysmon" in name else "ctrace"
+        # Else it would fall back to the other core.
+        branch = not name.endswith("lines") and (core == "ctrace" or sys.version_info >= (3, 14))
         os.environ["COVERAGE_CORE"] = core
         measured = coverage.Coverage(data_file=None, branch=branch, cover_pylib=True, config_file=False)
         measured.start()
         return measured.stop
+    if name.startswith("slipcover"):
+        import os
+        import sysconfig
+
+        import slipcover
+        from slipcover.importer import FileMatcher, ImportManager
+
+        files = FileMatcher(sources=[os.path.join(os.path.dirname(__file__), "programs"),
+                                     *map(sysconfig.get_path, ("stdlib", "purelib"))])
+        imports = ImportManager(slipcover.Slipcover(branch=name.endswith("branch")), files)
+        imports.__enter__()
+        return lambda: imports.__exit__(None, None, None)
     raise SystemExit(f"no tool {name}")
 
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "replay/places.h"
+#include "replay/replay_uncaught.h"
 
 #define MOVES 12
 
@@ -59,6 +60,8 @@ static void go_through(struct kymo_index *index)
 		return;
 	if (!kymo_break_at_function(&replay.breaks, "f") || !kymo_break_at_line(&replay.breaks, "p.py", 2) ||
 	    !kymo_break_at_exception(&replay.breaks, ""))
+		abort();
+	if (!kymo_replay_break_at_uncaught(&replay, "", &error) && replay.breaks.count != 3)
 		abort();
 	move(&replay);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -129,7 +132,7 @@ static void try_both(struct kymo_timeline *timeline, const uint8_t *data, size_t
 		abort();
 	memcpy(copy, data, size);
 	try_index(timeline, data, size);
-	if (!kymo_index_open(&made, timeline, NULL, &error)) {
+	if (!kymo_index_open(&made, timeline, NULL, NULL, &error)) {
 		if (pread(made.fd, sound, sizeof sound, 0) != sizeof sound)
 			abort();
 		kymo_index_close(&made);

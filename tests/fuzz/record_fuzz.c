@@ -17,7 +17,9 @@ static void decode_records(const uint8_t *data, size_t size)
 	size_t at = 0;
 
 	while ((state = kymo_record_decode(data + at, size - at, &record)) == KYMO_DECODE_OK) {
-		CHECK(record.bytes > 0 && record.bytes <= KYMO_MAX_RECORD_BYTES);
+		bool has_values = record.special == KYMO_TAG_EXTENDED && record.extended == KYMO_EXTENDED_VALUES;
+
+		CHECK(record.bytes > 0 && record.bytes <= KYMO_MAX_RECORD_BYTES + (has_values ? KYMO_VALUES_MAX_BYTES : 0));
 		CHECK(record.bytes <= size - at);
 		CHECK(record.kind < KYMO_KINDS);
 		CHECK((record.kind == KYMO_KIND_SPECIAL) == (record.special != 0));

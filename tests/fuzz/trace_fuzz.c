@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A hostile trace file: opened by its index and by a scan, every event walked, salvaged.
+ * A hostile trace file: opened by its index and by a scan, every event walked, its lines counted, its calls nested, added up and
+ * exported, salvaged.
  *
  * Each input is tried as it is, and again with its checksums made right, without which
  * nothing behind them would ever be reached.
  */
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "coverage/branch_trail.h"
+#include "coverage/covered_files.h"
+#include "export/export.h"
+#include "export/perfetto.pb-c.h"
+#include "profile/call_tree.h"
 #include "reader/run.h"
 #include "replay/merge.h"
+#include "tests/support/nesting.h"
 
 #define MAX_EVENTS 20000
 
@@ -63,6 +71,114 @@ static void walk(unsigned flags)
 	kymo_timeline_close(&timeline);
 }
 
+static void follow_branches(struct kymo_trails *trails, const struct kymo_content_counts *of)
+{
+	bool is_exit;
+
+	for (uint32_t i = 0; i < of->branch_count; i++) {
+		trails->count = 0;
+		if (of->branches[i].hits[1] && !kymo_trail_follow(trails, of, of->branches[i].dests[1], &is_exit) &&
+		    trails->count > KYMO_MAX_TRAIL)
+			abort();
+	}
+}
+
+static void count(bool wants_contexts)
+{
+	struct kymo_covered_files files;
+	struct kymo_trails trails = {0};
+	struct kymo_timeline timeline;
+	struct kymo_counts counts;
+	struct kymo_error error;
+
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		return;
+	if (!kymo_counts_read(&counts, &timeline, wants_contexts, &error)) {
+		if (!kymo_covered_files_make(&files, &counts))
+			for (size_t i = 0; i < files.count; i++)
+				follow_branches(&trails, files.contents[i].of);
+		kymo_covered_files_release(&files);
+		kymo_trails_release(&trails);
+	}
+	kymo_counts_release(&counts);
+	kymo_timeline_close(&timeline);
+}
+
+static void nest(struct kymo_slice slice)
+{
+	struct kymo_nesting nesting;
+	struct kymo_timeline timeline;
+	struct kymo_error error;
+
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		return;
+	kymo_check_nesting(&nesting, &timeline, &slice, MAX_EVENTS);
+	if (nesting.broken)
+		abort();
+	kymo_timeline_close(&timeline);
+}
+
+/* Who was called from where, with few nodes; each thread's time is shared out. */
+static void add_up(struct kymo_slice slice, bool wants_lines)
+{
+	struct kymo_timeline timeline;
+	struct kymo_call_tree tree;
+	struct kymo_error error;
+
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		return;
+	if (!kymo_call_tree_read(&tree, &timeline, &slice, wants_lines, 16, &error)) {
+		for (size_t i = 0; i < tree.thread_count; i++)
+			if (tree.threads[i].begin_ns > tree.threads[i].end_ns || tree.threads[i].outside_ns < 0)
+				abort();
+		for (size_t i = 0; i < tree.node_shares.count; i++)
+			if (tree.node_shares.items[i].self_ns < 0 || tree.node_shares.items[i].total_ns < 0)
+				abort();
+	}
+	kymo_call_tree_release(&tree);
+	kymo_timeline_close(&timeline);
+}
+
+static void check_json(const char *text, size_t length)
+{
+	json_t *parsed = json_loadb(text, length, 0, NULL);
+
+	if (!parsed)
+		abort();
+	json_decref(parsed);
+}
+
+static void check_perfetto(const char *bytes, size_t length)
+{
+	Perfetto__Trace *trace = perfetto__trace__unpack(NULL, length, (const uint8_t *)bytes);
+
+	if (!trace)
+		abort();
+	perfetto__trace__free_unpacked(trace, NULL);
+}
+
+/* What is whole is of the format; a trace may say more than there is room for. */
+static void export_as(kymo_exporter exporter, void (*check)(const char *bytes, size_t length))
+{
+	static const struct kymo_slice all = KYMO_SLICE_ALL;
+	static char room[1 << 20];
+	struct kymo_timeline timeline;
+	struct kymo_export export = {.timeline = &timeline, .slice = &all};
+	struct kymo_error error;
+	int result;
+
+	if (kymo_timeline_open(&timeline, path, 0, &error))
+		return;
+	export.out = fmemopen(room, sizeof room, "w");
+	if (!export.out)
+		abort();
+	result = exporter(&export, &error);
+	if (!result && !fflush(export.out) && !ferror(export.out))
+		check(room, (size_t)ftell(export.out));
+	fclose(export.out);
+	kymo_timeline_close(&timeline);
+}
+
 static void learn_past(bool stops_at_damage)
 {
 	struct kymo_error error;
@@ -77,6 +193,16 @@ static void try_file(const uint8_t *data, size_t size)
 	put_file(data, size);
 	walk(0);
 	walk(KYMO_TRACE_SCAN);
+	count(false);
+	count(true);
+	nest(KYMO_SLICE_ALL);
+	nest((struct kymo_slice){.from_ns = 1000, .to_ns = INT64_MAX, .function = "[a-m]*", .test = "", .min_duration_ns = 10});
+	add_up(KYMO_SLICE_ALL, false);
+	add_up((struct kymo_slice){.from_ns = 1000, .to_ns = INT64_MAX / 2, .min_duration_ns = 10}, true);
+	export_as(kymo_export_perfetto, check_perfetto);
+	export_as(kymo_export_chrome, check_json);
+	export_as(kymo_export_speedscope, check_json);
+	export_as(kymo_export_gecko, check_json);
 	learn_past(false);
 	learn_past(true);
 }

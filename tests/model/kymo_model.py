@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import namedtuple
 from pathlib import Path
 
+from value_model import Values
 from wire import crc32c, decode_message, leb128, unpack_lz4
 
 MAGIC = b"\x89KYMO\r\n\x1a"
@@ -47,13 +48,16 @@ KINDS = [  # section 4.2
     "PY_THROW", "PY_UNWIND", "RAISE", "RERAISE", "EXCEPTION_HANDLED", "STOP_ITERATION", "CALL", "C_RETURN",
     "C_RAISE", "JUMP", "BRANCH", "BRANCH_LEFT", "BRANCH_RIGHT", "TIME", "SWITCH",
 ]
+ENTRIES = ["PY_START", "PY_RESUME", "PY_THROW"]
 EXCEPTIONS = KINDS[9:15]
 CALLS = KINDS[15:18]
 JUMPS = KINDS[18:22]
 TWO_FIELDS = EXCEPTIONS + CALLS + JUMPS
-EXTENDED = {1: "MARK", 2: "INTERPRETER"}
+EXTENDED = {1: "MARK", 2: "INTERPRETER", 5: "TASK", 6: "VALUES"}
+TASKS, VALUES = 2, 4  # of the required features
+COROUTINES = 0x80 | 0x100 | 0x200  # co_flags
 
-LOSSES = ["full", "stalled", "no-ring", "overwritten", "damaged", "storage", "reader"]
+LOSSES = ["full", "stalled", "no-ring", "overwritten", "damaged", "storage", "reader", "discarded"]
 OVERWRITTEN, DAMAGED = 8, 16
 POLICY_OVERWRITE = 3
 
@@ -73,7 +77,7 @@ def read_file_header(data):
         raise BadTrace(f"version {header.version}")
     if header.crc32c != crc32c(data[:60]):
         raise BadTrace("damaged file header")
-    if header.required_features:
+    if header.required_features & ~(TASKS | VALUES):
         raise BadTrace(f"required features {header.required_features:#x}")
     if header.header_bytes != 64 or header.reserved:
         raise BadTrace("damaged file header")
@@ -180,11 +184,14 @@ class Process:
         self.threads = {}  # number: Thread
         self.ends = {}  # number: ThreadEnd
         self.tables = {"code": {}, "content": {}, "name": {}, "text": {}}  # id: (position, message)
+        self.tasks = {}  # id: [(position, message)]: a task may get another name
         self.parent = None
 
     def define(self, position, kind, message):
         if kind in self.tables:
             self.tables[kind].setdefault(message["id"], (position, message))
+        elif kind == "task":
+            self.tasks.setdefault(message["id"], []).append((position, message))
         elif kind == "process" and not self.process:
             self.process = message
             self.folder = message["folder"]
@@ -194,6 +201,17 @@ class Process:
         elif kind == "thread_end":
             self.ends[message["thread"]] = message
 
+    def discard(self, end):
+        """A thread ended in a dropped segment: what it says itself to have lost after that comes on top."""
+        own = self.ends.get(end["thread"])
+        if own and own["last_ordinal"] > end["last_ordinal"]:
+            end = end | {
+                "last_ordinal": own["last_ordinal"],
+                "lost": end["lost"] + own["last_ordinal"] - end["last_ordinal"],
+                "lost_reasons": end["lost_reasons"] | own["lost_reasons"],
+            }
+        self.ends[end["thread"]] = end
+
     @property
     def pid(self):
         return self.process["pid"] if self.process else int("0" + self.folder.split("-")[0])
@@ -202,7 +220,11 @@ class Process:
         """(message, process that defined it), by the rule of section 6.2."""
         process, limit = self, 1 << 64
         while process:
-            position, message = process.tables[table].get(id, (limit, None))
+            if table == "task":
+                known = [task for task in process.tasks.get(id, []) if task[0] < limit]
+                position, message = known[-1] if known else (limit, None)
+            else:
+                position, message = process.tables[table].get(id, (limit, None))
             if position < limit:
                 return message, process
             limit = process.process["forked_at"] if process.process else 0
@@ -220,7 +242,11 @@ class Code:
         self.file = content["file"] if content else None
         self.function = content["qualname"] or content["name"] if content else None
         self.first_line = content["first_line"] if content else None
+        self.variables = {}  # by the numbers that values have: section 4.7
+        for first, names in (1, content["varnames"] if content else []), (2, content["names"] if content else []):
+            self.variables |= {2 * i + first: name for i, name in enumerate(names)}
         self.entry = code["entry_offset"] if content else 0
+        self.is_coroutine = bool(content and content["flags"] & COROUTINES)
         self.lines = lines_of(content) if content else {}
 
 
@@ -275,7 +301,9 @@ def record_at(payload, at):
             return "BITS", [word], at + 5
     if tag == 0x02:
         code, field = struct.unpack_from("<BI", payload, at + 1)
-        if code in EXTENDED:
+        if code == 6 and field <= 0x10000 and at + 6 + field <= len(payload):
+            return "VALUES", [at + 6, field], at + 6 + field
+        if code in EXTENDED and code != 6:
             return EXTENDED[code], [field], at + 6
     raise ValueError("no record")
 
@@ -302,10 +330,13 @@ class ChunkDecoder:
         self.clock = header.open_clock
         self.turn = header.switch_base
         self.interpreter = header.interpreter
+        self.task = 0
+        self.values = None  # of the next event
         self.close_clock = header.close_clock
         self.codes = {}
 
     def decode(self, header, payload):
+        self.chunk = Values(payload, lambda id: (self.process.find("name", id)[0] or {}).get("name"))
         waiting, done = [], []  # events whose later bound is not known yet, and all
         for name, fields in records(header, payload):
             if name == "TIME":
@@ -315,6 +346,7 @@ class ChunkDecoder:
                 waiting = []
                 continue
             for event in self.take(name, *fields):
+                self.put_values(event)
                 event |= {"_low": self.clock, "_turn": self.turn, "_interpreter": self.interpreter}
                 waiting.append(event)
                 done.append(event)
@@ -337,6 +369,10 @@ class ChunkDecoder:
         elif name == "INTERPRETER":
             self.interpreter = a
             self.turn = 0
+        elif name == "TASK":
+            self.task = a
+        elif name == "VALUES":
+            self.values = self.chunk.block(a, a + b) if b else None
         elif name == "BITS":
             return [{"event": "BRANCH", **self.place(), "taken": bool(bit)} for bit in branch_bits(a)]
         elif name == "MARK":
@@ -345,6 +381,16 @@ class ChunkDecoder:
         else:
             return [self.monitored(name, a, b)]
         return []
+
+    def put_values(self, event):
+        for number, value in self.values or ():
+            if number:
+                name = "name" if number % 2 == 0 else "variable"
+                known = self.code.variables.get(number) if self.code else None
+                event.setdefault("values", {})[known or f"{name} {(number - 1) // 2}"] = value
+            else:
+                event["value"] = value
+        self.values = None
 
     def place(self):
         return {"file": self.code and self.code.file, "function": self.code and self.code.function}
@@ -369,6 +415,9 @@ class ChunkDecoder:
         elif name in EXCEPTIONS or name in CALLS:
             text, _ = self.process.find("name", b)
             event["exception" if name in EXCEPTIONS else "callable"] = text["name"] if text else None
+        if self.task and name in ENTRIES and self.code and self.code.is_coroutine:
+            task, _ = self.process.find("task", self.task)
+            event |= {"task": self.task, "task_name": task["name"] if task else None}
         return event
 
 
@@ -411,6 +460,10 @@ class Trace:
         for end in self.of_run("process_end"):
             if end["process"] in self.processes:
                 self.processes[end["process"]].ends |= {thread["thread"]: thread for thread in end["threads"]}
+        for discarded in self.of_run("discarded"):
+            if discarded["process"] in self.processes:
+                for end in discarded["threads"]:
+                    self.processes[discarded["process"]].discard(end)
         folders = {process.folder: process for process in self.processes.values() if process.folder}
         for process in self.processes.values():
             if process.process and process.process["forked_from"]:

@@ -2,7 +2,7 @@
 """The other direction of kymo_model: makes traces, sound or not, out of what the caller says they hold."""
 import struct
 
-from kymo_model import CHUNK, FRAME_HEADER, FRAME_MAGIC, INDEX, INDEX_ENTRY, KINDS, MAGIC, META, TRAILER
+from kymo_model import CHUNK, EXTENDED, FRAME_HEADER, FRAME_MAGIC, INDEX, INDEX_ENTRY, KINDS, MAGIC, META, TRAILER
 from wire import crc32c, encode_message, put_leb128
 
 SHORT_LINE, SHORT_INSTRUCTION = "LINE_STEP", "INSTRUCTION_STEP"
@@ -16,8 +16,11 @@ def encode_record(name, *fields):
         return bytes([0x60 | fields[0] + 8])
     if name == "BITS":
         return struct.pack("<BI", 1, *fields)
-    if name in ("MARK", "INTERPRETER"):
-        return struct.pack("<BBI", 2, ("MARK", "INTERPRETER").index(name) + 1, *fields)
+    if name == "VALUES":
+        return struct.pack("<BBI", 2, 6, len(fields[0])) + fields[0]
+    if name in EXTENDED.values():
+        code, = (code for code, known in EXTENDED.items() if known == name)
+        return struct.pack("<BBI", 2, code, *fields)
     width = next(width for width in range(4) if max(fields) < 1 << (8 << width))
     return struct.pack("<B" + "BHIQ"[width] * len(fields), KINDS.index(name) << 2 | width, *fields)
 

@@ -7,6 +7,7 @@ pytest runs on.  Nothing of the machine's own settings of Kymo or Python reaches
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("KYMO_BUILD_DIR", "build/dev")
 KYMO = BUILD / "bin" / "kymo"
 TIMEOUT = 300
+NEEDS_CXX = pytest.mark.skipif(not shutil.which("c++"), reason="there is no C++ compiler")
 
 sys.path[:0] = [str(ROOT / "tests" / "model"), str(BUILD / "python")]
 pytest.register_assert_rewrite("streams")

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of `kymo dap` that holds every message, both ways, against the protocol's JSON schema."""
+"""A client of `kymo dap` that holds every message, both ways, against the protocol's JSON schema; and what tests record for it."""
 import functools
 import json
 import socket
 import subprocess
 
+import pytest
+
 from conftest import KYMO, ROOT, TIMEOUT, environment
+
+jsonschema = pytest.importorskip("jsonschema")
 
 SCHEMA = ROOT / "tests" / "dap" / "debugAdapterProtocol.json"
 
@@ -13,7 +17,6 @@ SCHEMA = ROOT / "tests" / "dap" / "debugAdapterProtocol.json"
 @functools.cache
 def validators():
     """By definition of the schema, e.g. "NextRequest"."""
-    jsonschema = __import__("jsonschema")
     schema = json.loads(SCHEMA.read_text())
     kind = jsonschema.validators.validator_for(schema)
     return {name: kind({"$ref": f"#/definitions/{name}", "definitions": schema["definitions"]})
@@ -99,7 +102,7 @@ class Client:
             self.events.append(message)
         assert (message["request_seq"], message["command"]) == (self.seq, command)
         if not message["success"]:
-            raise Failure(message["message"])
+            raise Failure(message["message"], message["body"]["error"])
         return message.get("body")
 
     def event(self, name):
@@ -114,7 +117,7 @@ class Client:
 
     def start(self, trace, breakpoints=None, functions=(), exceptions=(), **arguments):
         """Launch, set breakpoints — {path: [line or dict, …]} — and wait for the first stop."""
-        self.initialize(adapterID="kymo", clientID="test")
+        self.capabilities = self.initialize(adapterID="kymo", clientID="test")
         self.launch(trace=str(trace), **arguments)
         self.event("initialized")
         set_ = {path: self.breakpoints(path, lines) for path, lines in (breakpoints or {}).items()}
@@ -141,3 +144,63 @@ class Client:
     def where(self):
         top = self.frames(levels=1)[0]
         return top["name"], top["line"]
+
+
+PROGRAM = """\
+import threading
+
+def inner(n):
+    total = 0
+    for i in range(n):
+        total += i
+    return total
+
+def generate(n):
+    for i in range(n):
+        yield inner(i)
+
+def fail(x):
+    try:
+        raise ValueError(x)
+    except ValueError:
+        return x
+
+class Walker:
+    def walk(self, depth):
+        if depth:
+            return self.walk(depth - 1)
+        return 0
+
+def never():
+    return 1  # not called
+
+first = inner(3)
+second = sum(generate(4))
+fail(1)
+fail(2)
+thread = threading.Thread(target=inner, args=(4,))
+thread.start()
+thread.join()
+Walker().walk(5)
+last = 1
+"""
+
+
+def line_of(text, program=PROGRAM):
+    return next(number for number, line in enumerate(program.splitlines(), 1) if text in line)
+
+
+@pytest.fixture(scope="module")
+def recorded(kymo, tmp_path_factory):
+    """(program, trace)"""
+    folder = tmp_path_factory.mktemp("dap")
+    program, trace = folder / "program.py", folder / "program.kymo"
+    program.write_text(PROGRAM)
+    kymo("record", "-q", "-o", trace, "--", program)
+    return program, trace
+
+
+@pytest.fixture
+def client():
+    with Client() as connected:
+        yield connected

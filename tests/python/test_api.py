@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -199,6 +200,21 @@ def test_tool_ids_that_others_hold(run):
             assert sys.monitoring.get_tool(1) == "kymo"
         assert sys.monitoring.get_tool(1) is None
         """)
+
+
+def test_patterns_are_those_of_the_shell(run, events, tmp_path):
+    files = ["/a/b.py", "/a/b/c.py", "/a/bc.py", "/a/b", "/a/b*.py", "/a/c.py", "/z/a/b.py"]
+    patterns = ["/a/b.py", "/a/b", "/a/b/", "/a/b/*", "/a/b*", "/a/?.py", "/a/[bc].py", "/a/*.py", "/*", "*/b.py"]
+    run(f"""
+        import kymo
+        for number, pattern in enumerate({patterns}):
+            with kymo.record(f"{{number}}.kymo", omit=pattern):
+                for file in {files}:
+                    exec(compile("(lambda: 0)()", file, "exec"))
+        """)
+    for number, pattern in enumerate(patterns):
+        recorded = {event["file"] for event in events(tmp_path / f"{number}.kymo", "--kind=PY_START")}
+        assert recorded.intersection(files) == {file for file in files if not fnmatchcase(file, pattern)}, pattern
 
 
 def test_excluded_code_is_not_recorded_and_its_callers_are(run, of_function, tmp_path):

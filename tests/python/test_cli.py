@@ -187,6 +187,59 @@ def test_tail(trace, everything, kymo):
     assert len(re.findall(r"^ +\d+\.\d+ ", text, re.M)) == 12
 
 
+@pytest.mark.parametrize("options, wanted", [
+    ([], lambda event, end: True),
+    (["--kind=LINE,RAISE"], lambda event, end: event["event"] in ("LINE", "RAISE")),
+    (["--omit=*/program.py"], lambda event, end: not event["file"].endswith("/program.py")),
+    (["--kind=RAISE", "--last=2ms"], lambda event, end: event["event"] == "RAISE" and event["t_ns"] >= end - 2e6),
+    (["--last=1000"], lambda event, end: True),
+    (["--omit=*/nothing", "--omit=*"], lambda event, end: False),
+])
+@pytest.mark.parametrize("count", [1, 30, 5000])
+def test_tail_as_json(options, wanted, count, trace, everything, kymo):
+    told = json.loads(kymo("tail", "--json", "-n", count, *options, trace).stdout)["processes"]
+    ends = {process["pid"]: process["end"] for process in json.loads(kymo("info", "--json", trace).stdout)["processes"]}
+    assert {process["pid"]: process["end"] for process in told} == ends
+    # The trace ends with the last chunk, and that a little after its last event.
+    end = max(event["t_ns"] for event in everything)
+    for stream in threads_of(everything).values():
+        expected = [event for event in stream if wanted(event, end)][-count:]
+        seen, = (thread["events"] for process in told for thread in process["threads"]
+                 if (process["pid"], thread["tid"]) == (stream[0]["pid"], stream[0]["tid"]))
+        # What --last leaves out was longer ago: the rest are the newest.
+        assert seen == expected[len(expected) - len(seen):] if "--last=2ms" in options else seen == expected
+
+
+def test_tail_up_to_a_mark(importing, record, kymo, events):
+    trace = record("""
+import kymo, threading
+def f(n): return n
+def other(): f("other")
+for n in range(3):
+    f(n)
+    kymo.mark("here")
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+kymo.mark("there")
+""", "--events=calls,LINE", env=importing)
+    seen = events(trace)
+    main = [event for event in seen if event["tid"] == event["pid"]]
+    last = max(at for at, event in enumerate(main) if event.get("mark") == "here")
+    threads = json.loads(kymo("tail", "--json", "--until-mark=here", "-n", 1000000, trace).stdout)["processes"][0]["threads"]
+    assert [thread["events"] for thread in threads if thread["tid"] == seen[0]["pid"]] == [main[:last]]
+    assert len(threads) > 1
+    done = kymo("tail", "--until-mark=her", trace, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "kymo: there is no mark 'her'\n")
+
+
+def test_tail_of_one_process(trace, everything, kymo):
+    for pid in {event["pid"] for event in everything}:
+        told = json.loads(kymo("tail", "--json", "--process", pid, trace).stdout)["processes"]
+        assert [process["pid"] for process in told] == [pid]
+    assert kymo("tail", "--json", "--process", 1, trace).stdout == '{"processes":[]}\n'
+
+
 def test_verify_and_a_cut_trace(trace, everything, kymo, events, tmp_path):
     assert kymo("verify", trace).stdout.rstrip().endswith("good")
     cut, whole = tmp_path / "cut.kymo", trace.read_bytes()
@@ -243,7 +296,7 @@ thread.join()
 ERRORS = [
     ["nothing"], ["events"], ["info"], ["events", "/nowhere.kymo"], ["info", "/dev/null"], ["stats", "/etc/passwd"],
     ["events", "--kind=NOTHING", "{trace}"], ["events", "--limit=x", "{trace}"], ["events", "--from=soon", "{trace}"],
-    ["events", "{trace}", "{trace}"], ["tail", "-n", "-1", "{trace}"], ["info", "--nothing", "{trace}"],
+    ["events", "{trace}", "{trace}"], ["tail", "-n", "-1", "{trace}"], ["tail", "--last=soon", "{trace}"], ["info", "--nothing", "{trace}"],
     ["record"], ["record", "--events=NOTHING", "-c", "pass"], ["record", "--policy=none", "-c", "pass"],
     ["record", "--ring-size=huge", "-c", "pass"], ["record", "/nowhere.py"], ["record", "-o", "{trace}", "-c", "pass"],
     ["salvage", "/nowhere"], ["snapshot", "1"], ["verify", "{folder}"],

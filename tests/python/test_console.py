@@ -204,6 +204,78 @@ def test_exceptions(console, thread):
     assert "--RAISE-- ValueError\n" in console.last("goto start", "catch", "c")
 
 
+UNCAUGHT = """\
+import sys, threading
+
+class Mine(Exception):
+    pass
+
+def fails(kind):
+    raise kind("x")
+
+def caught(kind):
+    try:
+        fails(kind)
+    except kind:
+        pass
+
+def quiet():
+    caught(Mine)
+
+def ends():
+    caught(KeyError)
+    try:
+        fails(Mine)
+    finally:
+        caught(ValueError)
+
+def again():
+    try:
+        fails(OSError)
+    except OSError as error:
+        raise RuntimeError from error
+
+def leaves():
+    sys.exit(3)
+
+for target in (ends, quiet, again, leaves, ends):
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+
+def main():
+    caught(OSError)
+    sum(fails(TypeError) for n in range(3))
+
+main()
+"""
+
+
+@pytest.mark.parametrize("profile", ["flow", "full", "calls"])
+def test_what_nothing_catches(kymo, tmp_path, profile):
+    """The interpreter prints where each of these was raised, and what it is."""
+    (tmp_path / "program.py").write_text(UNCAUGHT)
+    done = kymo("record", "-q", f"--events={profile}", "-o", "run.kymo", "program.py", cwd=tmp_path, check=False)
+    printed = []
+    for traceback in done.stderr.split("Traceback (most recent call last):\n")[1:]:
+        *_, (line, function) = re.findall(r"^  File \".*program.py\", line (\d+), in (\w+)$", traceback, re.M)
+        printed.append((int(line), function, re.search(r"^(?:.*\.)?(\w+): x$|^(\w+)$", traceback, re.M).expand(r"\1\2")))
+    raised = [(7, "fails", "Mine"), (7, "fails", "OSError"), (29, "again", "RuntimeError"), (7, "fails", "Mine"),
+              (7, "fails", "TypeError")]
+    assert printed == raised  # of the second, the cause is printed, too
+    del raised[1]
+    console = Console(kymo, tmp_path / "run.kymo")
+    assert console.last("catch uncaught") == "1   uncaught exceptions  raised 4 times\n"
+    assert console.last("catch uncaught Mine") == "1   uncaught Mine  raised 2 times\n"
+    assert console.last("catch uncaught SystemExit") == "1   uncaught SystemExit  raised 1 time\n"
+    place = r"--RAISE-- (\w+)\n> .*\((\d+)\)(\w+)\(\)"
+    ways = {"c": ["goto start"], "rc": ["thread 1", "goto end"]}
+    for command, begin in ways.items():
+        told = "".join(console.run(*begin, "catch uncaught", *[command] * 6)[len(begin) + 1:])
+        met = [(int(line), function, kind) for kind, line, function in re.findall("Breakpoint 1\n(?:\\[.*\n)?" + place, told)]
+        assert met == (raised if command == "c" else raised[::-1])
+
+
 def test_what_is_never_hit_says_why(console):
     assert "no line of such a file ran" in console.last("b nowhere.py:3")
     assert "no function of this name" in console.last("b nothing")
@@ -413,3 +485,17 @@ def test_ctrl_c_ends_a_long_search(kymo, tmp_path):
             assert terminal.ask("hits long.py:4 50") == here
         # It is not the next command that ends.
         assert "interrupted" not in terminal.ask("step")
+
+
+def test_hits_in_a_file_whose_name_has_spaces(kymo, tmp_path):
+    (tmp_path / "my file.py").write_text("for n in range(5):\n    n += 1\n")
+    kymo("record", "-q", "-o", "run.kymo", "--include=my file.py", "my file.py", cwd=tmp_path)
+    console = Console(kymo, tmp_path / "run.kymo")
+    counted = console.last("hits my file.py:2")
+    assert counted.startswith("ran 5 in all, 5 in ")
+    third = int(counted.splitlines()[3].split()[-1])
+    for command in ("hits my file.py:2 3", "hits  my file.py:2  \t3"):
+        (event, _), kind, *place = console.at(command)
+        assert (event, kind, place) == (third, "LINE", ["<module>", 2])
+    assert console.last("hits my file.py:2 6").startswith("hits: there is no number 6")
+    assert console.last("hits other file.py:2") == "    no line of such a file ran while this was recorded\n"

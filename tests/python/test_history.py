@@ -55,6 +55,11 @@ def test_events_of_some_kinds_of_a_thread_and_of_a_time(trace):
     assert list(trace.events(kinds="LINE")) == [event for event in told if event.event == "LINE"]
     assert list(trace.events(kinds=["LINE", "MARK"])) == [event for event in told if event.event in ("LINE", "MARK")]
     assert list(trace.events(thread=1)) == [event for event in told if event.thread == 1] != []
+    files = {event.file for event in told if event.file}
+    for file in files:
+        assert list(trace.events(files=[file])) == [event for event in told if event.file in (file, None)]
+    assert list(trace.events(files=files)) == told
+    assert all(event.file is None for event in trace.events(files=[]))
     start, end = told[10].t_ns, told[-5].t_ns
     assert list(trace.events(start_ns=start, end_ns=end)) == [event for event in told if start <= event.t_ns <= end]
 
@@ -200,7 +205,7 @@ def test_two_cursors_of_one_trace_do_not_mind_each_other(trace):
 def test_the_stubs_name_what_there_is():
     stubs = ast.parse((ROOT / "pyext/kymo/__init__.pyi").read_text())
     classes = {node.name: node for node in stubs.body if isinstance(node, ast.ClassDef)}
-    for name in ("Trace", "Cursor", "Events", "Event", "Frame"):
+    for name in ("Trace", "Cursor", "Events", "Event", "Frame", "Value"):
         real, names = getattr(library, name), {}
         for node in classes[name].body:
             if isinstance(node, ast.FunctionDef):
@@ -208,9 +213,9 @@ def test_the_stubs_name_what_there_is():
             elif isinstance(node, ast.AnnAssign):
                 names[node.target.id] = None
         if hasattr(real, "_fields"):
-            assert tuple(names) == real._fields
-            continue
-        public = {member for member in vars(real) if not member.startswith("_")}
+            assert tuple(name for name, arguments in names.items() if arguments is None) == real._fields
+            names = {name: arguments for name, arguments in names.items() if arguments is not None}
+        public = {member for member in vars(real) if not member.startswith("_")} - set(getattr(real, "_fields", ()))
         assert public == {member for member in names if not member.startswith("_")}, name
         for member in public:
             function = getattr(real, member)

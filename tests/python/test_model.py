@@ -3,14 +3,16 @@
 import random
 import signal
 from itertools import zip_longest
+from pathlib import Path
 
 import pytest
-from kymo_model import CALLS, EXCEPTIONS, JUMPS, KINDS, PROVISIONAL, Trace, sync_block
+from kymo_model import CALLS, EXCEPTIONS, JUMPS, KINDS, PROVISIONAL, TASKS, Trace, sync_block
 from trace_builder import TraceBuilder
 from trace_builder import sync_block as make_sync_block
 
 from streams import lost, threads_of
 
+PROGRAMS = Path(__file__).parent / "programs"
 PROGRAM = """\
 import os, threading, kymo
 
@@ -118,6 +120,13 @@ def test_a_killed_process_leaves_open_chunks(record, compare, importing):
     assert any(frame.header.flags & PROVISIONAL for frame in trace.frames)
 
 
+@pytest.mark.parametrize("profile", ["calls", "full"])
+def test_tasks(profile, record, compare, tmp_path):
+    trace = compare(record([PROGRAMS / "awaiting.py", tmp_path / "told"], f"--events={profile}", "--include=awaiting.py"))
+    check_frames(trace)
+    assert len({event["task"] for stream in trace.events().values() for event in stream if "task" in event}) > 100
+
+
 def test_another_interpreter(record, compare):
     program = """\
 try:
@@ -149,13 +158,14 @@ CLOCKS = [("clock", {"counter": c, "monotonic_ns": 2 * c, "unix_ns": 2 * c}) for
 
 
 def definitions(first, last, file):
-    """Codes, names and texts with the ids from @first to @last."""
+    """Codes, names, texts and tasks with the ids from @first to @last; every second code is a coroutine's."""
     for id in range(first, last + 1):
         content = {"id": id, "file": file, "qualname": f"f{id}", "first_line": 100 * id, "bytecode": bytes(400)}
-        yield "content", content | {"line_table": bytes.fromhex("ea01") * 20}
+        yield "content", content | {"line_table": bytes.fromhex("ea01") * 20, "flags": 0x80 * (id % 2)}
         yield "code", {"id": id, "content": id, "entry_offset": id % 3}
         yield "name", {"id": id, "name": f"{file}:{id}"}
         yield "text", {"id": id, "text": f"text {file}:{id}"}
+        yield "task", {"id": id, "name": f"task {file}:{id}"}
 
 
 def process(number, *more, parent=0, at=0):
@@ -168,7 +178,8 @@ def process(number, *more, parent=0, at=0):
 
 
 def start(*more):
-    return TraceBuilder().meta(0, RUN, *CLOCKS).meta(1, *process(1, *definitions(1, 9, "a.py"), *more))
+    builder = TraceBuilder(required_features=TASKS)
+    return builder.meta(0, RUN, *CLOCKS).meta(1, *process(1, *definitions(1, 9, "a.py"), *more))
 
 
 @pytest.fixture
@@ -247,6 +258,24 @@ def test_ids_are_inherited_up_to_the_fork(built):
     }
 
 
+def test_entries_into_coroutines_have_the_task_that_was_told_last_in_their_chunk(built):
+    trace = start()
+    at = trace.ends[1]
+    trace.meta(1, ("task", {"id": 3, "name": "renamed"}))
+    trace.meta(2, *process(2, ("task", {"id": 4, "name": "again"}), parent=1, at=at))
+    entries = ("PY_START", 1), ("PY_START", 2), ("CODE", 3), ("PY_RESUME", 4), ("PY_THROW", 4, 1), ("LINE_STEP", 0)
+    for number in 1, 2:
+        ids = [item for id in (3, 4, 10, 0) for item in (("TASK", id), *entries)]
+        trace.chunk(*entries, *ids, process=number, first_ordinal=1, last_ordinal=25)
+        trace.chunk(*entries, process=number, seq=2, first_ordinal=26, last_ordinal=30)
+    events = built(trace.close())
+    for number, three, four in (1, "renamed", "task a.py:4"), (2, "task a.py:3", "again"):
+        told = [(event.get("task"), event.get("task_name")) for event in events[number, 1]]
+        none = [(None, None)] * 5
+        assert told == none + [pair for task in ((3, three), (4, four), (10, None), (None, None)) for pair in (
+            task, (None, None), task, task, (None, None))] + none
+
+
 def test_definitions_that_repeat_or_are_missing(built):
     trace = start()
     first_frame = trace.data[len(TraceBuilder().meta(0, RUN, *CLOCKS).data):]
@@ -287,8 +316,8 @@ def any_number(rng):
 
 
 def any_record(rng):
-    name = rng.choice([*KINDS[1:], "LINE", "LINE_STEP", "INSTRUCTION_STEP", "BITS", "MARK", "INTERPRETER"])
-    if name in ("CODE", "PY_START", "MARK"):
+    name = rng.choice([*KINDS[1:], "LINE", "LINE_STEP", "INSTRUCTION_STEP", "BITS", "MARK", "INTERPRETER", "TASK"])
+    if name in ("CODE", "PY_START", "MARK", "TASK"):
         return name, rng.randint(0, 11)
     if name == "LINE":
         return name, rng.choice([rng.randint(64, 1000), rng.getrandbits(31) | 64])
@@ -307,7 +336,7 @@ def any_record(rng):
 
 def count(records):
     """Events in encoded @records."""
-    silent = "CODE", "TIME", "SWITCH", "INTERPRETER"
+    silent = "CODE", "TIME", "SWITCH", "INTERPRETER", "TASK"
     return sum(fields[0].bit_length() - 1 if name == "BITS" else name not in silent for name, *fields in records)
 
 

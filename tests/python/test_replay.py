@@ -177,6 +177,41 @@ def test_stepping_back_goes_on_before_an_outermost_frame(profile, kymo, tmp_path
             check(cursor, thread, at)
 
 
+@pytest.mark.parametrize("profile", ["flow", "full"])
+def test_stepping_out_backwards_leads_into_long_chunks(profile, kymo, events, tmp_path):
+    """The caller's line is anywhere in a chunk of some ten thousand events, and its callee goes on for chunks."""
+    (tmp_path / "program.py").write_text(textwrap.dedent("""
+        def spin(n):
+            odd = 0
+            for k in range(n):
+                if k & 1:
+                    odd += 1
+            return odd
+        def caller():
+            for n in (2500, 7000, 500, 9000, 40000, 15000, 1000, 60000, 12000, 100, 9000, 20000) * 2:
+                spin(5)
+                spin(n)
+        caller()
+        """))
+    output = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", output, f"--events={profile}", "--include=program.py", tmp_path / "program.py")
+    lines = events(output, "--kind=LINE", "--function=caller")
+    found = set()
+    with library.open(output) as opened:
+        assert opened.threads[0]["chunks"] > 4
+        cursor = opened.cursor()
+        for n in random.Random(4).sample(range(lines[0]["n"], opened.threads[0]["last"]), 100):
+            cursor.seek(n)
+            if cursor.event.function != "spin":
+                continue
+            wanted = [line for line in lines if line["n"] <= n][-1]
+            assert cursor.step_out_back() == "moved"
+            assert (cursor.event.n, cursor.event.k, cursor.event.line) == (wanted["n"], wanted.get("k", 0), wanted["line"]), n
+            assert [frame.function for frame in cursor.stack] == ["caller", "<module>"]
+            found.add(cursor.event.n)
+    assert len(found) > 5
+
+
 @pytest.mark.parametrize("move", ["step_over", "step_out", "step_in"])
 def test_from_a_gap_a_step_leads_to_what_is_known_next(move, kymo, tmp_path):
     (tmp_path / "program.py").write_text("def f(n):\n    for k in range(n):\n        k += 1\n\nfor n in range(400):\n    f(100)\n")

@@ -18,8 +18,12 @@ MAY_INCLUDE = {
     "reader": {"format", "reader"},
     "replay": {"format", "replay"},
     "debugger": {"format", "replay", "debugger"},
-    "library": {"format", "replay", "debugger", "library"},
-    "cli": {"format", "recorder", "reader", "replay", "debugger", "cli"},
+    "coverage": {"format", "replay", "coverage"},
+    "diff": {"format", "replay", "diff"},
+    "profile": {"format", "replay", "coverage", "profile"},
+    "export": {"format", "replay", "coverage", "profile", "export"},
+    "library": {"format", "replay", "debugger", "coverage", "profile", "library"},
+    "cli": {"format", "recorder", "reader", "replay", "debugger", "coverage", "diff", "profile", "export", "cli"},
 }
 
 

@@ -115,13 +115,15 @@ for _ in range(6):
 def test_threads_are_interleaved_as_they_ran(record, events, tmp_path):
     """Between a LINE event and a C function that the line calls first, no other thread runs."""
     trace = record(f"""
-import itertools, os, threading
-counter = itertools.count()
+import itertools, os, sys, threading
+sys.setswitchinterval(1e-5)
+counter, together = itertools.count(), threading.Barrier(4)
 turns = {{}}
 def step():
     return next(counter)
 def work():
     mine = []
+    together.wait()
     for n in range(5000):
         mine.append(step())
         if n % 7 == 0:
@@ -193,8 +195,11 @@ with open(sys.argv[0] + ".txt", "w") as file:
 """)
     calls, raised = map(int, (tmp_path / "program-1.py.txt").read_text().split())
     kinds = Counter(event["event"] for event in events(trace, "--function", "handler"))
-    # A handler may be interrupted, too, even before it has counted, and then passes on what the other one raises.
-    assert kinds["PY_START"] == kinds["PY_RETURN"] + kinds["PY_UNWIND"] >= calls >= 300
+    # A handler may be interrupted, too, even before it has counted, and then passes on what the other one raises; from 3.13 on
+    # also before its PY_START, as the interpreter looks for signals first.
+    passed_on = kinds["PY_UNWIND"] - calls // 3
+    assert 0 <= kinds["PY_RETURN"] + kinds["PY_UNWIND"] - kinds["PY_START"] <= passed_on
+    assert kinds["PY_START"] >= calls >= 300
     assert kinds["RAISE"] == kinds["PY_UNWIND"] >= calls // 3 >= raised > 0
 
 

@@ -110,3 +110,10 @@ def test_a_salvaged_trace_is_the_trace(long_trace, kymo, tmp_path):
     assert len(salvaged) > len(original) // 3
     assert [line.split('"event"')[1] for line in salvaged] == [
         line.split('"event"')[1] for line in original[:len(salvaged)]]
+
+
+def test_lines_of_a_salvaged_trace_can_be_rebuilt(record, kymo, events, tmp_path):
+    whole = record(LOOP.replace("int(sys.argv[1])", "9"), "--events=flow", "--include=program*")
+    assert any(event["event"] == "LINE" for event in events(whole))
+    kymo("salvage", "-o", tmp_path / "salvaged.kymo", whole)
+    assert events(tmp_path / "salvaged.kymo") == events(whole)

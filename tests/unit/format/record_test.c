@@ -16,6 +16,7 @@
 enum {
 	ITEM_BRANCH = 100, /* a = 0 or 1 */
 	ITEM_MARK = 101,   /* a = text id */
+	ITEM_TASK = 102,   /* a = task id */
 	BUFFER_BYTES = 8192,
 	CANARY = 0xa5,
 };
@@ -66,6 +67,8 @@ static void append(struct chunk *chunk, const struct item *item)
 		kymo_append_branch(p, a);
 	else if (item->kind == ITEM_MARK)
 		kymo_append_mark(p, a);
+	else if (item->kind == ITEM_TASK)
+		kymo_append_task(p, a);
 	else if (item->kind == KYMO_CODE)
 		append_code(p, chunk, a);
 	else if (item->kind == KYMO_PY_START)
@@ -113,8 +116,9 @@ static size_t decode(const struct chunk *chunk, struct item *items)
 			continue;
 		}
 		if (record.special == KYMO_TAG_EXTENDED) {
-			cr_assert_eq(record.extended, KYMO_EXTENDED_MARK);
-			items[count++] = (struct item){ITEM_MARK, record.a, 0};
+			cr_assert(record.extended == KYMO_EXTENDED_MARK || record.extended == KYMO_EXTENDED_TASK);
+			items[count++] = (struct item){record.extended == KYMO_EXTENDED_MARK ? ITEM_MARK : ITEM_TASK,
+						       record.a, 0};
 			continue;
 		}
 		if (record.kind == KYMO_CODE || record.kind == KYMO_PY_START) {
@@ -311,7 +315,8 @@ Test(record, no_store_for_one_event_leaves_the_slack)
 {
 	const struct item longest[] = {
 		{KYMO_TIME, UINT32_MAX, 0},   {ITEM_MARK, UINT32_MAX, 0},
-		{KYMO_SWITCH, UINT32_MAX, 0}, {KYMO_CODE, UINT32_MAX, 0},
+		{KYMO_SWITCH, UINT32_MAX, 0}, {ITEM_TASK, UINT32_MAX, 0},
+		{KYMO_LASTI, UINT32_MAX, 0},  {KYMO_CODE, UINT32_MAX, 0},
 		{KYMO_CALL, UINT32_MAX, UINT32_MAX},
 	};
 	struct chunk chunk;
@@ -401,16 +406,42 @@ Test(record, branch_words_and_extensions_cut_anywhere_are_truncated)
 {
 	const uint8_t bits[] = {KYMO_TAG_BITS, 0x0d, 0, 0, 0};
 	const uint8_t mark[] = {KYMO_TAG_EXTENDED, KYMO_EXTENDED_MARK, 4, 3, 2, 1};
+	const uint8_t task[] = {KYMO_TAG_EXTENDED, KYMO_EXTENDED_TASK, 4, 3, 2, 1};
 	struct kymo_record record;
 
 	for (size_t cut = 1; cut < sizeof bits; cut++)
 		cr_assert_eq(decode_one(bits, cut, &record), KYMO_DECODE_TRUNCATED);
 	for (size_t cut = 1; cut < sizeof mark; cut++)
 		cr_assert_eq(decode_one(mark, cut, &record), KYMO_DECODE_TRUNCATED);
+	for (size_t cut = 1; cut < sizeof task; cut++)
+		cr_assert_eq(decode_one(task, cut, &record), KYMO_DECODE_TRUNCATED);
 	cr_assert_eq(decode_one(bits, sizeof bits, &record), KYMO_DECODE_OK);
 	cr_assert_eq(record.a, 0x0d);
 	cr_assert_eq(decode_one(mark, sizeof mark, &record), KYMO_DECODE_OK);
 	cr_assert_eq(record.a, 0x01020304);
+	cr_assert_eq(decode_one(task, sizeof task, &record), KYMO_DECODE_OK);
+	cr_assert_eq(record.extended, KYMO_EXTENDED_TASK);
+	cr_assert_eq(record.a, 0x01020304);
+}
+
+Test(record, a_task_is_told_once_and_comes_with_the_event_that_follows)
+{
+	const struct item appended[] = {{ITEM_TASK, 7, 0}, {KYMO_PY_RESUME, 4, 0}, {ITEM_TASK, 7, 0}, {KYMO_PY_RESUME, 5, 0},
+					{ITEM_TASK, 0, 0}, {KYMO_PY_RESUME, 6, 0}};
+	const unsigned told[] = {ITEM_TASK, KYMO_PY_RESUME, KYMO_PY_RESUME, ITEM_TASK, KYMO_PY_RESUME};
+	struct item items[BUFFER_BYTES];
+	struct chunk chunk;
+
+	chunk_open(&chunk);
+	append(&chunk, &appended[0]);
+	cr_assert_eq(decode(&chunk, items), 0);
+	for (size_t i = 1; i < sizeof appended / sizeof *appended; i++)
+		append(&chunk, &appended[i]);
+	cr_assert_eq(decode(&chunk, items), sizeof told / sizeof *told);
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+		cr_assert_eq(items[i].kind, told[i]);
+	cr_assert_eq(items[0].a, 7);
+	cr_assert_eq(items[3].a, 0);
 }
 
 Test(record, any_bytes_are_decoded_or_refused_and_none_behind_the_end_is_read)

@@ -37,7 +37,7 @@ Test(config, profiles_are_sets_of_events)
 	cr_assert_not(config.once);
 	cr_assert_not(config.branch_bits);
 	cr_assert_str_eq(config.profile, "calls");
-	cr_assert_eq(events_of("coverage"), EVENT(LINE) | branches);
+	cr_assert_eq(events_of("coverage"), EVENT(PY_START) | EVENT(LINE) | branches);
 	cr_assert(config.once);
 	cr_assert_eq(events_of("branch-bits"), calls | branches);
 	cr_assert(config.branch_bits);

@@ -146,7 +146,7 @@ Test(ring, slots_are_used_again_in_the_order_of_their_chunks)
 Test(ring, a_chunk_says_what_it_was_opened_with)
 {
 	struct kymo_sync sync = {.depth = 9, .listed = 1, .frames = {{.code = 300, .offset_plus_1 = 2}}};
-	struct kymo_chunk_facts facts = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct kymo_chunk_facts facts = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 	struct kymo_chunk_header *header;
 	struct kymo_sync read;
 
@@ -163,6 +163,7 @@ Test(ring, a_chunk_says_what_it_was_opened_with)
 	cr_assert_eq(header->lost_reasons, 7);
 	cr_assert_eq(header->thread, 8);
 	cr_assert_eq(header->interpreter, 9);
+	cr_assert_eq(header->segment, 10);
 	cr_assert_eq(kymo_sync_decode(kymo_ring_payload(ring, header), header->sync_bytes, &read),
 		     KYMO_DECODE_OK);
 	cr_assert_eq(read.depth, 9);

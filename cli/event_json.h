@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An event as a JSON object: the same fields wherever events are printed. */
+#ifndef KYMO_CLI_EVENT_JSON_H
+#define KYMO_CLI_EVENT_JSON_H
+
+#include <stdio.h>
+
+#include "replay/timeline.h"
+
+/* As docs/guide/recording.md has it; without a line feed. */
+void kymo_event_put_json(FILE *out, const struct kymo_event *event);
+
+#endif

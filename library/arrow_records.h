@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * From the records of a thread to rows.
+ *
+ * Most records are taken here, by their bytes; what is rare, and all that is between chunks, is left to thread_cursor.h, which has
+ * the same to say of any event.  So is all, where rows of a test are asked for.
+ */
+#ifndef KYMO_LIBRARY_ARROW_RECORDS_H
+#define KYMO_LIBRARY_ARROW_RECORDS_H
+
+#include "coverage/contexts.h"
+#include "library/arrow_rows.h"
+#include "replay/thread_cursor.h"
+
+#define KYMO_ARROW_LATELY 1024U
+
+/* Codes, names and tasks met lately, by id: looking them up takes longer than a row. */
+struct kymo_arrow_recent_code {
+	uint64_t id; /* 0: none */
+	const struct kymo_code *code;
+};
+
+struct kymo_arrow_recent_name {
+	uint64_t id; /* 0: none */
+	int32_t number;
+};
+
+/* What rows of a kind of event have in common. */
+struct kymo_arrow_kind {
+	int32_t is_line, has_no_dest; /* -1 or 0: to be or-ed to what is null then */
+	uint8_t event;		      /* number of its text */
+	bool is_wanted, has_name;
+};
+
+struct kymo_arrow_reader {
+	struct kymo_timeline *timeline;
+	struct kymo_arrow_texts *texts;
+	const struct kymo_arrow_code *codes; /* by kymo_content.number; the first is for none */
+	struct kymo_arrow_kind kinds[KYMO_EVENT_KINDS];
+	int64_t from_ns, to_ns;
+	const struct kymo_contexts *contexts; /* of @test; NULL: rows of all are wanted */
+	const char *test;
+	struct kymo_context_walk walk;
+	struct kymo_cursor cursor;
+	bool is_open; /* there is a thread */
+	struct kymo_arrow_recent_code recent_codes[KYMO_ARROW_LATELY];
+	struct kymo_arrow_recent_name recent_names[KYMO_ARROW_LATELY], recent_tasks[KYMO_ARROW_LATELY];
+	/* what a record leads to, and how far that has become rows */
+	struct kymo_rebuilt rebuilt;
+	struct kymo_record record;
+	uint32_t step;
+	bool has_rest;
+};
+
+/* All but @cursor and what follows is filled in by who calls. */
+void kymo_arrow_reader_open(struct kymo_arrow_reader *reader, const struct kymo_stream *stream);
+void kymo_arrow_reader_close(struct kymo_arrow_reader *reader);
+
+/* Fill @rows up to what they hold.  1: there may be more; 0: the thread has no more; a negative errno when memory or the disk fails. */
+KYMO_MUST_CHECK
+int kymo_arrow_reader_fill(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, struct kymo_error *error);
+
+#endif

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of `kymo diff` as a page that needs nothing else: the JSON on standard input, the page in the file argv[1].
+
+`kymo diff --html` runs it by itself, without the rest of the package.
+"""
+
+import difflib
+import json
+import sys
+from html import escape
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 90em; padding: 0 1em; color: #222; background: #fff }
+h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin: 2em 0 .3em; border-top: 1px solid #ccc; padding-top: 1em }
+table.code { border-collapse: collapse; width: 100%; table-layout: fixed; font: 13px/1.45 ui-monospace, monospace }
+table.code td { vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; padding: 0 .4em }
+table.code td.n { width: 3.5em; text-align: right; color: #777 } table.code td.m { width: 5.5em; font-weight: bold }
+tr.both td { background: #eef2ff } td.pass { background: #e3f6e5 } td.fail { background: #fde4e1 }
+.beneath { margin-left: 2em } .pass-name { color: #176a21; font-weight: bold } .fail-name { color: #a3170b; font-weight: bold }
+ul { margin: .3em 0 } details { margin: .5em 0 } summary { cursor: pointer }
+@media (prefers-color-scheme: dark) {
+  body { color: #ddd; background: #161616 } h2 { border-color: #444 } tr.both td { background: #23283c }
+  td.pass { background: #16331a } td.fail { background: #431b17 } .pass-name { color: #7fd48a } .fail-name { color: #ff9a8f }
+}
+"""
+TITLES = {
+    "branch": "went another way", "loop": "a loop went around more often", "call": "called something else",
+    "exception": "raised an exception", "left": "left in another way", "thread": "a thread that the other run does not have",
+    "process": "a process that the other run does not have", "ending": "the process ended in another way",
+    "order": "threads in another order", "unknown": "not known: something is missing here",
+}
+AROUND = 6  # lines of context
+SIDES = ("pass", "fail")
+
+
+def text(value) -> str:
+    return escape("?" if value is None else str(value))
+
+
+def name(side: str) -> str:
+    return f'<span class="{side}-name">{side.upper()}</span>'
+
+
+def place(told: dict) -> str:
+    line = "" if told.get("line") is None else f":{told['line']}"
+    return f"<code>{text(told.get('file'))}{line}</code> {text(told.get('function'))}"
+
+
+def position(told: dict) -> str:
+    return f"#{told['n']}" + (f".{told['k']}" if told["k"] else "")
+
+
+def thread(told: dict) -> str:
+    return f"thread {told['number']} {text(told['name'] or '')} of process {told['process']}"
+
+
+class Sources:
+    """The text of files on both sides; the lines of one side against those of the other."""
+
+    def __init__(self, report: dict):
+        self.files = report.get("sources") or {side: {} for side in SIDES}
+        self.rows = {}
+
+    def other(self, side: str, file: str):
+        """The same file on the other side, or None."""
+        wanted = self.files[side][file]["name"]
+        found = self.files[SIDES[1 - SIDES.index(side)]]
+        return next((path for path, source in found.items() if source["name"] == wanted), None)
+
+    def pair(self, difference: dict) -> tuple:
+        """Paths of the file in which it is, on both sides."""
+        paths = [None, None]
+        for i, side in enumerate(SIDES):
+            told = difference[side] or {}
+            file = (told.get("last_common") or told.get("next") or {}).get("file")
+            if file in self.files[side]:
+                paths[i] = file
+                if paths[1 - i] is None:
+                    paths[1 - i] = self.other(side, file)
+        return tuple(paths)
+
+    def aligned(self, paths: tuple) -> list:
+        """Rows of (number, line) on both sides; None where one has no such line."""
+        if paths not in self.rows:
+            left, right = ([] if path is None else self.files[side][path]["text"].splitlines() for side, path in zip(SIDES, paths))
+            if left == right or not left or not right:
+                count = max(len(left), len(right))
+                blocks = [("equal" if left == right else "replace", 0, len(left), 0, len(right))] if count else []
+            else:
+                blocks = difflib.SequenceMatcher(None, left, right, autojunk=len(left) + len(right) > 4000).get_opcodes()
+            rows = []
+            for _, a, a_end, b, b_end in blocks:
+                for i in range(max(a_end - a, b_end - b)):
+                    rows.append(((a + i + 1, left[a + i]) if a + i < a_end else None,
+                                 (b + i + 1, right[b + i]) if b + i < b_end else None))
+            self.rows[paths] = rows
+        return self.rows[paths]
+
+
+def marks_of(difference: dict) -> list:
+    """For each side, what to write beside which line."""
+    marks = [{}, {}]
+    for i, side in enumerate(SIDES):
+        told = difference[side]
+        if not told or "next" not in told:
+            continue
+        for earlier in told.get("before") or []:
+            marks[i][earlier["line"]] = "both ran"
+        if told.get("last_common"):
+            marks[i][told["last_common"]["line"]] = "both ran"
+        if told["next"]["line"] is not None:
+            known = marks[i].get(told["next"]["line"])
+            marks[i][told["next"]["line"]] = f"{known}, then {side.upper()}" if known else f"{side.upper()} ran"
+        raised = told.get("exception")
+        if raised and raised["line"] is not None and raised["file"] == told["next"]["file"]:
+            marks[i][raised["line"]] = f"{side.upper()} raised"
+    return marks
+
+
+def code(sources: Sources, difference: dict) -> str:
+    """Both sources side by side, around the lines that are told."""
+    paths, marks = sources.pair(difference), marks_of(difference)
+    rows = sources.aligned(paths)
+    wanted = set()
+    for i, row in enumerate(rows):
+        if any(row[s] and row[s][0] in marks[s] for s in (0, 1)):
+            wanted.update(range(i - AROUND, i + AROUND + 1))
+    out, last = [], None
+    for i, row in enumerate(rows):
+        if i not in wanted:
+            continue
+        if last is not None and i != last + 1:
+            out.append('<tr><td class="n">⋮</td><td></td><td></td><td class="n">⋮</td><td></td><td></td></tr>')
+        last = i
+        told = [marks[s].get(row[s][0], "") if row[s] else "" for s in (0, 1)]
+        cells = []
+        for s, side in enumerate(SIDES):
+            style = f' class="{side}"' if side.upper() in told[s] else ""
+            number, line = row[s] or ("", "")
+            cells.append(f'<td class="n">{number}</td><td class="m">{text(told[s])}</td><td{style}>{text(line)}</td>')
+        out.append(f"<tr{' class=both' if all(t == 'both ran' for t in told) else ''}>{''.join(cells)}</tr>")
+    return f'<table class="code">{"".join(out)}</table>' if out else ""
+
+
+def alone(side: str, told: dict) -> list:
+    items, only, raised = [], told.get("alone") or {}, told.get("exception")
+    if only.get("lines") or only.get("calls"):
+        around = f"{only['rounds']} times around, " if only["rounds"] else ""
+        called = ", ".join(map(text, only["called"])) + (", …" if only["calls"] > len(only["called"]) else "")
+        items.append(f"{name(side)} alone: {around}{only['lines']} lines, {only['calls']} calls{': ' if called else ''}{called}")
+    if raised:
+        items.append(f"{name(side)} raised {text(raised['type'])} at {place(raised)} {position(raised['position'])}")
+        if raised.get("handler"):
+            items.append(f"{name(side)}: it went to {place(raised['handler'][0])}{shown(raised['handler'])}")
+    return items
+
+
+def shown(lines: list) -> str:
+    return "".join(f" <code>{text(line['text'].strip())}</code>" for line in lines if line["text"])
+
+
+def moment(side: str, told: dict) -> list:
+    following = told["next"]
+    what = f" calls {text(following['called'])}" if following.get("called") else f" ({text(following['what'])})"
+    first, begins = following.get("body"), []
+    if first and not first["library"]:
+        begins = [f"{name(side)}: it begins at {place(first)}{shown([first])}"]
+    return [f"{name(side)} next: line {text(following['line'])}{what}{shown([following])} {position(told['position'])}", *begins,
+            *alone(side, told)]
+
+
+def order(told: dict) -> str:
+    return "".join(f"<li>{line}</li>" for line in (
+        f"{name(told['side'])} alone: {thread(told['thread'])} stopped between {place(told['before'])} "
+        f"{position(told['before_position'])} and line {text(told['after']['line'])} {position(told['position'])}",
+        f"while {thread(told['other_thread'])} ran {place(told['other'])} to line {text(told['other']['last_line'])} "
+        f"{position(told['other_position'])}"))
+
+
+def loops(told: dict) -> list:
+    return [f"in {'' if loop['round'] is None else 'round ' + str(loop['round']) + ' of '}the loop at {place(loop)}{shown([loop])}"
+            for loop in told.get("loops") or []]
+
+
+def stack(told: dict) -> str:
+    frames = "".join(f"<li>{place(frame)}</li>" for frame in told.get("stack") or [])
+    return f"<details><summary>stack, {told['depth']} frames</summary><ol>{frames}</ol></details>" if frames else ""
+
+
+def one(sources: Sources, difference: dict) -> str:
+    first = "first divergence: " if difference["number"] == 1 and difference["kind"] != "unknown" else ""
+    after = f" (after {difference['beneath']})" if difference["beneath"] else ""
+    times = f", {difference['count']} times" if difference["count"] > 1 else ""
+    heading = f"{difference['number']}. {first}{TITLES.get(difference['kind'], '?')}{times}{after}"
+    items, told = [], difference["fail"] or difference["pass"]
+    if difference["kind"] in ("ending", "process"):
+        for side in SIDES:
+            process = difference[side]
+            if process:
+                items.append(f"{name(side)} process {process['pid']} <code>{text(' '.join(map(str, process['argv'])))}</code>: "
+                             f"{text(process['ending'])}")
+        body = f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
+    elif difference["kind"] == "order":
+        body = f"<ul>{order(difference['order'])}</ul>" + code(sources, difference)
+    else:
+        for side in SIDES:
+            items += moment(side, difference[side]) if difference[side] else []
+        items += loops(told) if told else []
+        body = (f"<p>{place(told.get('last_common') or told['next'])}, {thread(told['thread'])}</p>" if told else "") + \
+            code(sources, difference) + f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" + (stack(told) if told else "")
+    style = ' class="beneath"' if difference["beneath"] else ""
+    return f'<section id="d{difference["number"]}"{style}><h2>{heading}{" (library)" if difference["library"] else ""}</h2>{body}</section>'
+
+
+def page(report: dict) -> str:
+    sources, compared = Sources(report), report["compared"]
+    runs = "".join(f"<li>{name(side)} <code>{text(report[side]['trace'])}</code> {text(report[side]['test'] or '')}: "
+                   f"{text(report[side]['ending'])}</li>" for side in SIDES)
+    notes = "".join(f"<p>{text(note)}</p>" for note in report["notes"])
+    verdict = "They differ" if not report["same"] else "No difference is known" if report["unknown"] else "The same"
+    share = 100 * compared["common"] / compared["steps"] if compared["steps"] else 100
+    differences = "".join(one(sources, difference) for difference in report["differences"])
+    more = f"<p>{report['more']} more differences</p>" if report["more"] else ""
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>kymo diff</title><style>{STYLE}</style></head>'
+            f"<body><h1>{verdict}</h1><ul>{runs}</ul>{notes}<p>{compared['threads']} threads compared, {compared['steps']} steps, "
+            f"{share:.4g} % the same on both sides</p>{differences}{more}</body></html>\n")
+
+
+def main() -> int:
+    report = json.loads(sys.stdin.buffer.read())
+    try:
+        with open(sys.argv[1], "w", encoding="utf-8", errors="replace") as file:
+            file.write(page(report))
+    except OSError as error:
+        print(f"kymo: {sys.argv[1]}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

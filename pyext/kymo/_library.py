@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libkymo-replay, and what goes to it and comes from it: for all that call it."""
+
+import ctypes
+import os
+from pathlib import Path
+
+
+class Error(OSError):
+    """What the library could not do."""
+
+
+def load():
+    """The library; each caller says itself what the functions take that it calls."""
+    beside = Path(__file__).with_name("libkymo-replay.so")
+    return ctypes.CDLL(str(beside) if beside.exists() else "libkymo-replay.so.0")
+
+
+def as_text(value):
+    return None if value is None else value.decode("utf-8", "backslashreplace")
+
+
+def as_bytes(text):
+    encoded = os.fsencode(text)
+    if b"\0" in encoded:
+        raise ValueError("embedded null character")
+    return encoded
+
+
+def as_number(value):
+    return None if value < 0 else value

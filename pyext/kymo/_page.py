@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages that open from disk: their head, what they look like, and how text and data come into them."""
+
+import json
+from html import escape
+
+# Colours differ in lightness, too, and none of them stands alone for what it means.
+STYLE = """
+:root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --soft: #f3f4f6; --line: #d5d8dc; --dim: #5f6670;
+  --miss: #fde8e8; --miss-edge: #b91c1c;
+  --part: #fdf3d8; --part-edge: #a16207; --ran-edge: #15803d; --skip-edge: #8a9099; }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e6e9; --back: #16181b; --soft: #202327; --line: #3a3f45;
+  --dim: #9aa1aa; --miss: #3b1d1f; --miss-edge: #f87171; --part: #372d12; --part-edge: #eab308; --ran-edge: #4ade80; } }
+body { margin: 0 auto; padding: 1rem; max-width: 80rem; overflow-wrap: anywhere; color: var(--text);
+  background: var(--back); font: 1rem/1.45 system-ui, sans-serif; }
+a { color: inherit; } h1 { font-size: 1.3rem; margin: 0 0 .5rem; overflow-wrap: anywhere; } p { color: var(--dim); }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+.source { font: .85rem/1.5 ui-monospace, monospace; } .source td { padding: 0 .5rem; vertical-align: top; }
+.source .n, .source .hits { text-align: right; color: var(--dim); user-select: none; white-space: nowrap; }
+.source .n a { text-decoration: none; }
+.source .text { white-space: pre-wrap; overflow-wrap: anywhere; width: 100%; }
+details { color: var(--dim); } summary { cursor: pointer; }
+"""
+# Nothing is loaded, whatever gets into a page.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def head(title: str, style: str = "") -> str:
+    """Up to <body>; `style` goes behind that of all pages."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"<title>{text(title)}</title><style>{STYLE}{style}</style></head><body>\n"
+    )
+
+
+def text(value: str) -> str:
+    """On one line; what does not print is `?`."""
+    return escape("".join(c if c.isprintable() else "?" for c in value))
+
+
+def code(value: str) -> str:
+    """A line of a source file."""
+    return escape("".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in value))
+
+
+def data(name: str, value: object) -> str:
+    """What scripts of the page find as JSON in the element `name`."""
+    dumped = json.dumps(value, separators=(",", ":"), allow_nan=False)  # of ASCII alone
+    for character in "<>&":
+        dumped = dumped.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{name}">{dumped}</script>\n'
+
+
+def script(program: str) -> str:
+    """`program` is a part of the package, and has nothing that would end a script."""
+    return f"<script>{program}</script>\n"

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What variables held, out of what `kymo events --jsonl` says of them."""
+
+import ast
+
+_CONSTANTS = {"NoneType": None, "ellipsis": Ellipsis, "NotImplementedType": NotImplemented}
+_CONTAINERS = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
+
+
+class Value:
+    """What a variable held, as far as it was recorded.  It does not change.
+
+    `value["key"]` and `value[0]` are items, `value.name` is an attribute; where a name is one of those below, and for
+    names that are no identifiers, use `attributes`.
+    """
+
+    __slots__ = ("_told",)
+
+    def __init__(self, told):
+        object.__setattr__(self, "_told", told)
+
+    def __setattr__(self, name, value=None):
+        raise AttributeError("what was recorded does not change")
+
+    __delattr__ = __setattr__
+
+    @property
+    def type(self):
+        """The name of its type: "int", "User"; None: it has none, or it is not known."""
+        return self._told["type"]
+
+    @property
+    def text(self):
+        """As repr() shows builtins, with "…" where something was cut; `<User at 0x7f…: name='x'>`."""
+        return self._told["text"]
+
+    @property
+    def id(self):
+        """What id() said of it, where it was recorded."""
+        return self._told.get("id")
+
+    @property
+    def length(self):
+        """Of a str, bytes or container: as the program had it, cut or not."""
+        return self._told.get("length")
+
+    @property
+    def is_cut(self):
+        """Something of it, what is in its items aside, was not recorded."""
+        return self._told.get("cut", False)
+
+    @property
+    def is_redacted(self):
+        return self._told.get("redacted", False)
+
+    @property
+    def is_unbound(self):
+        """The variable has no value any more."""
+        return self._told.get("unbound", False)
+
+    @property
+    def items(self):
+        """Those of a container that were recorded; of a dict pairs; of an exception its args."""
+        items = self._told.get("items", ())
+        return tuple(tuple(map(Value, item)) if isinstance(item, list) else Value(item) for item in items)
+
+    @property
+    def attributes(self):
+        """Those that were recorded, by name."""
+        return {name: Value(told) for name, told in self._told.get("attributes", {}).items()}
+
+    @property
+    def cause(self):
+        """Of an exception: its __cause__, or None."""
+        return Value(self._told["cause"]) if "cause" in self._told else None
+
+    @property
+    def context(self):
+        """Of an exception: its __context__, if that is not suppressed, or None."""
+        return Value(self._told["context"]) if "context" in self._told else None
+
+    @property
+    def python(self):
+        """The same value, for those of builtin types that were recorded as a whole; else ValueError."""
+        told = self._told
+        try:
+            if not (told.keys() & {"cut", "base"} or told["text"].startswith("<")):
+                return self._make(told["type"])
+        except (KeyError, SyntaxError, TypeError):
+            pass
+        raise ValueError(f"{self.text} cannot be made again: it is no builtin, or was not recorded as a whole")
+
+    def _make(self, type):
+        if type in _CONTAINERS:
+            return _CONTAINERS[type](Value(item).python for item in self._told["items"])
+        if type == "dict":
+            return {Value(key).python: Value(value).python for key, value in self._told["items"]}
+        if type in ("range", "slice"):
+            return {"range": range, "slice": slice}[type](*(Value(item).python for item in self._told["items"]))
+        if type in ("float", "complex"):
+            return {"float": float, "complex": complex}[type](self.text)
+        if type == "bytearray":
+            return bytearray(ast.literal_eval(self.text.removeprefix("bytearray(").removesuffix(")")))
+        if type in ("int", "bool", "str", "bytes"):
+            return int(self.text, 0) if type == "int" else ast.literal_eval(self.text)
+        return _CONSTANTS[type]
+
+    def __getitem__(self, key):
+        items = self.items
+        if not items or isinstance(items[0], Value):
+            return items[key]
+        for known, value in items:
+            try:
+                if known.python == key:
+                    return value
+            except ValueError:
+                pass
+        raise KeyError(key)
+
+    def __getattr__(self, name):
+        try:
+            return Value(self._told["attributes"][name])
+        except KeyError:
+            raise AttributeError(f"{self.text} was recorded without an attribute {name!r}") from None
+
+    def __eq__(self, other):
+        return self._told == other._told if isinstance(other, Value) else NotImplemented
+
+    def __hash__(self):
+        return hash(self.text)
+
+    def __str__(self):
+        return self.text
+
+    def __repr__(self):
+        return f"<Value {self.text}>"
+
+    def __reduce__(self):
+        return Value, (self._told,)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks on one line each, with the nanoseconds that their innermost function took itself: what flamegraph.pl reads."""
+
+from collections.abc import Iterator
+
+from kymo.profile._tree import Node, Profile
+from kymo.profile.durations import rounded
+from kymo.profile.edges import function_of, walk
+from kymo.profile.names import with_place
+
+
+def frame(node: Node) -> str:
+    """Semicolons part frames."""
+    return with_place(function_of(node)).replace(";", ":")
+
+
+def write(profile: Profile) -> Iterator[str]:
+    """Lines, of equal stacks one."""
+    stack: list[str] = []
+    sums: dict[str, int] = {}
+    for node, is_begin in walk(profile):
+        if not is_begin:
+            stack.pop()
+            continue
+        stack.append(frame(node))
+        ns = rounded(node.self_ns, node.self_err_ns)
+        if ns:
+            text = ";".join(stack)
+            sums[text] = sums.get(text, 0) + ns
+    return (f"{text} {ns}" for text, ns in sums.items())

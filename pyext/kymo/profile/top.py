@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kymo top`: the functions that took most time, in the terminal."""
+
+import os
+import select
+import shutil
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+
+from kymo.profile import _tree, command, durations
+from kymo.profile._tree import FunctionTimes, Profile, Slice
+from kymo.profile.charts import place
+from kymo.profile.edges import function_of, times_of
+from kymo.profile.names import qualified
+from kymo.profile.overhead import take_off
+
+SUFFIX = ".incomplete"
+MOST = 30
+_KEYS = {
+    "self": lambda times: times.self_ns,
+    "total": lambda times: times.total_ns,
+    "calls": lambda times: times.calls,
+}
+_LIVE = "it still runs: what its rings hold is not in the file yet"
+
+
+def main(words: list[str], version: str = "") -> int:
+    """@words: the verb and its words.  Returns the exit status."""
+    return command.run(lambda: _top(words[1:]))
+
+
+def _top(words: list[str]) -> int:
+    parser = command.Parser("top")
+    parser.add_argument("trace")
+    parser.add_argument("--sort", choices=tuple(_KEYS), default="self")
+    parser.add_argument("-n", type=command.whole, metavar="N", dest="most")
+    parser.add_argument("--interval", type=command.time, default=2_000_000_000, metavar="TIME")
+    parser.add_argument("--overhead", type=command.time, default=0, metavar="TIME")
+    parser.add_argument("--live", action="store_true")  # from the native program: the trace is being written
+    parser.add_slice()
+    options = parser.parse_args(words)
+    table = _Table(options.sort, options.most, options.overhead)
+    wanted = command.slice_of(options)
+    if options.live and sys.stdin.isatty() and sys.stdout.isatty():
+        return _watch(options.trace, wanted, table, options.interval / 1e9)
+    path, is_live = _current(options.trace, options.live)
+    profile = _tree.read(path, wanted)
+    sys.stdout.writelines(f"{line}\n" for line in table.lines(profile, is_live))
+    return 0
+
+
+def _current(path: str, is_live: bool) -> tuple[str, bool]:
+    """Where the trace is now, and whether it is still written."""
+    if is_live and not os.path.exists(path) and os.path.exists(path.removesuffix(SUFFIX)):
+        return path.removesuffix(SUFFIX), False
+    return path, is_live
+
+
+def _watch(path: str, wanted: Slice, table: "_Table", interval: float) -> int:
+    """Until the recording is over, or somebody types q."""
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    try:
+        tty.setcbreak(fd)
+        while True:
+            began = time.monotonic()
+            path, is_live = _current(path, True)
+            try:
+                profile = _tree.read(path, wanted)
+            except FileNotFoundError:
+                if _current(path, True)[1]:
+                    raise
+                continue  # it was over just now
+            room = shutil.get_terminal_size()
+            lines = [_cut(line, room.columns) for line in table.lines(profile, is_live, room.lines - 1)]
+            sys.stdout.write("\033[H\033[J" + "\n".join(lines) + "\n")
+            sys.stdout.flush()
+            if not is_live:
+                return 0
+            # Of a long recording, reading is what takes time.
+            until = time.monotonic() + max(interval, time.monotonic() - began)
+            if _is_over(fd, until):
+                return 0
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+def _is_over(fd: int, until: float) -> bool:
+    """Wait for a key, or until then; true if there is to be no more."""
+    while (left := until - time.monotonic()) > 0:
+        if not select.select([fd], [], [], left)[0]:
+            return False
+        keys = os.read(fd, 64)
+        if not keys or b"q" in keys:
+            return True
+        if b"\n" in keys or b"\r" in keys:
+            return False
+    return False
+
+
+def _cut(line: str, columns: int) -> str:
+    return line if len(line) < columns else line[: max(columns - 2, 0)] + "…"
+
+
+class _Table:
+    def __init__(self, sort: str, most: int | None, overhead_ns: int) -> None:
+        self.sort, self.most, self.overhead_ns = sort, most, overhead_ns
+
+    def lines(self, profile: Profile, is_live: bool, room: int | None = None) -> Iterator[str]:
+        take_off(profile, self.overhead_ns)
+        cut = {function_of(node) for node in profile.nodes if node.is_cut}
+        lasted = durations.text(profile.end_ns - profile.begin_ns, 0) if profile.threads else "0 s"
+        lost = f", {profile.lost} lost" if profile.lost else ""
+        still = f"; {_LIVE}" if is_live else ""
+        threads = f"{len(profile.threads)} thread{'s' * (len(profile.threads) != 1)}"
+        yield f"{lasted}, {threads}, {profile.events} events{lost}{still}"
+        if self.overhead_ns:
+            yield f"less {durations.text(self.overhead_ns, 0)} for each recorded call and return"
+        most = self.most or (MOST if room is None else max(room - 5, 1))
+        shown = sorted(times_of(profile), key=lambda times: -_KEYS[self.sort](times))
+        yield f"{'calls':>12}  {'self':>10}  {'total':>10}  function"
+        for times in shown[:most]:
+            yield _row(times, times.function in cut)
+        if len(shown) > most:
+            yield f"{len(shown) - most} more functions; -n shows them"
+
+
+def _row(times: FunctionTimes, is_cut: bool) -> str:
+    taken = durations.text(times.self_ns, times.self_err_ns), durations.text(times.total_ns, times.total_err_ns)
+    what = f"{qualified(times.function)}  {place(times.function)}".rstrip()
+    return f"{times.calls:>11}{'*' if is_cut else ' '}  {taken[0]:>10}  {taken[1]:>10}  {what}"

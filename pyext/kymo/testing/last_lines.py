@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last lines that ran in each thread, read from a trace that may still be written."""
+
+import json
+import linecache
+import os
+
+from kymo.testing.recording import run_kymo
+
+_ENTRIES = {"PY_START", "PY_RESUME", "PY_THROW"}
+_EXITS = {"PY_RETURN", "PY_YIELD", "PY_UNWIND"}
+_KINDS = ",".join(["LINE", "RAISE", *sorted(_ENTRIES | _EXITS)])
+# Events of a thread that are looked through, and if all of them belong to tools.
+_WINDOWS = (2000, 50000)
+_LONGEST = 100
+
+
+class Frame:
+    def __init__(self, is_hidden, event):
+        self.is_hidden, self.last = is_hidden, event
+
+
+def _follow(events, owner_of):
+    """(what tested code did, and libraries for it; the event that tells where the thread is in the end, or None).
+
+    What was called before the first event counts as tested.
+    """
+    stack, kept = [], []
+    for event in events:
+        kind, owner = event["event"], owner_of(event["file"])
+        is_hidden = owner == "tool" or owner == "library" and bool(stack) and stack[-1].is_hidden
+        if kind in _ENTRIES or not stack:
+            stack.append(Frame(is_hidden, event))
+        elif event["line"] is not None:
+            stack[-1].last = event
+        if not is_hidden:
+            kept.append(event)
+        if kind in _EXITS:
+            stack.pop()
+    return kept, stack[-1].last if stack and not stack[-1].is_hidden else None
+
+
+def _find_failure(events, traceback):
+    """Where the exception was raised: the index of its event."""
+    for place in traceback:
+        for at in reversed(range(len(events))):
+            event = events[at]
+            if event["event"] == "RAISE" and (event["file"], event["function"], event["line"]) == place:
+                return at
+    return None
+
+
+def _lines(events, last, count):
+    """The last lines or, where none were recorded, calls; at the end the line where the thread is."""
+    found = []
+    for kind in "LINE", "PY_START":
+        found = found or [event for event in events if event["event"] == kind and event["line"] is not None]
+    if last and last["line"] is not None and (not found or _where(found[-1]) != _where(last)):
+        found.append(last)
+    return found[-count:] if count else []
+
+
+def _where(event):
+    return event["file"], event["function"], event["line"]
+
+
+def _place(event, folder):
+    file = event["file"] or "?"
+    text = linecache.getline(file, event["line"]).strip()
+    if file.startswith(f"{folder}{os.sep}"):
+        file = os.path.relpath(file, folder)
+    text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return f"{file}:{event['line']} {event['function']}", text
+
+
+def _escape(text):
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _put(events, folder):
+    places = [_place(event, folder) for event in events]
+    width = min(max(len(place) for place, _ in places), 60)
+    return [_escape(f"  {place:{width}}  {text}".rstrip()) for place, text in places]
+
+
+def _read_tail(file, window, seconds, until, pid):
+    options = [f"--last={seconds:.3f}"] if seconds is not None else []
+    options += ["--until-mark", until] if until is not None else []
+    options += ["--process", pid] if pid is not None else []
+    return json.loads(run_kymo("tail", "--json", "--kind", _KINDS, "-n", window, *options, file))["processes"]
+
+
+def _everything(_file):
+    return "user"
+
+
+def _choose(processes, count, owner_of, tid, traceback):
+    """(process, thread, its last lines) of each thread that ran something."""
+    threads, until_ns = [], None
+    for process in processes:
+        for thread in process["threads"]:
+            events = thread["events"]
+            if thread["tid"] == tid and (at := _find_failure(events, traceback)) is not None:
+                events = events[:at + 1]
+                until_ns = events[at]["t_ns"] + events[at]["t_err_ns"]
+                thread["failure"] = events[-1]
+            threads.append((process, thread, events))
+    for process, thread, events in threads:
+        if until_ns is not None and thread["tid"] != tid:
+            events = [event for event in events if event["t_ns"] - event["t_err_ns"] <= until_ns]
+        if lines := _lines(*_follow(events, owner_of), count):
+            yield process, thread, lines
+
+
+def read(file, count, *, owner_of=_everything, seconds=None, until=None, pid=None, tid=None, traceback=()):
+    """(lines of text, how the first process ended) of the trace.
+
+    `owner_of`: leave out what belongs to tools; `seconds`: only what ran in the last ones; `until`: only before the last mark with
+    this text; `pid`: only of this process.  Lines end where thread `tid` raised the exception whose `traceback` this is, the
+    innermost frame first: files, functions, lines.  Raises OSError.
+    """
+    for window in _WINDOWS:
+        processes = _read_tail(file, window, seconds, until, pid)
+        chosen = [*_choose(processes, count, owner_of, tid, traceback)]
+        if any(thread["tid"] == (tid or process["pid"]) for process, thread, _ in chosen) and (
+                not traceback or any(thread.get("failure") for _, thread, _ in chosen)):
+            break
+    text, folder = [], os.getcwd()
+    for process, thread, lines in chosen:
+        name = f" {thread['name']!r}" if thread["name"] else ""
+        of = f"process {process['pid']}, " if len(processes) > 1 else ""
+        text += [f"{of}thread {thread['thread']}{name}:", *_put(lines, folder)]
+    return text, f"process {processes[0]['pid']} {processes[0]['end']}" if processes else "it has recorded nothing"

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/frames.h"
+
+#include <stdlib.h>
+
+#include "pyext/monitor.h"
+#include "pyext/places.h"
+
+#define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
+#define LOCAL (EVENT(LINE) | EVENT(BRANCH) | EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT))
+
+bool kymo_places_are_local(const Kymo__Config *config)
+{
+	return config->once && config->events & EVENT(PY_START) && config->events & EVENT(LINE) &&
+	       !(config->events & ~(EVENT(PY_START) | LOCAL));
+}
+
+/* Forms of an entry of co_linetable that say how the line changes. */
+enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LINE = 15 };
+
+struct line_table {
+	const uint8_t *at, *end;
+	int64_t line;
+};
+
+static uint64_t take_varint(struct line_table *table)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; table->at < table->end && shift < 60; shift += 6) {
+		uint8_t byte = *table->at++;
+
+		value |= (uint64_t)(byte & 0x3f) << shift;
+		if (!(byte & 0x40))
+			break;
+	}
+	return value;
+}
+
+/* Go on to the next entry with a line. */
+static bool next_line(struct line_table *table)
+{
+	while (table->at < table->end) {
+		unsigned form = *table->at++ >> 3 & 15;
+
+		if (form == NO_COLUMNS || form == LONG) {
+			uint64_t change = take_varint(table);
+
+			table->line += change & 1 ? -(int64_t)(change >> 1) : (int64_t)(change >> 1);
+		} else if (form >= ONE_LINE && form < NO_COLUMNS) {
+			table->line += form - ONE_LINE;
+		}
+		while (table->at < table->end && !(*table->at & 0x80))
+			table->at++;
+		if (form != NO_LINE)
+			return true;
+	}
+	return false;
+}
+
+static struct line_table lines_of(const PyCodeObject *code)
+{
+	const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable);
+
+	return (struct line_table){
+		.at = bytes,
+		.end = bytes + PyBytes_GET_SIZE(code->co_linetable),
+		.line = code->co_firstlineno,
+	};
+}
+
+/* Mark @line, counted from the first one; true if it was not marked. */
+static bool mark(struct kymo_code *known, int64_t line)
+{
+	uint8_t bit = (uint8_t)(1U << (line & 7));
+
+	if (line < 0 || line >= known->line_count || known->lines[line >> 3] & bit)
+		return false;
+	known->lines[line >> 3] |= bit;
+	return true;
+}
+
+/* Count the lines of @known that can have an event; false: they cannot be counted. */
+static bool count_lines(struct kymo_code *known)
+{
+	struct line_table table = lines_of(known->code);
+	uint32_t found = 0;
+	int64_t last = 0;
+
+	while (next_line(&table)) {
+		if (table.line < known->first_line || table.line - known->first_line > UINT16_MAX)
+			return false;
+		if (table.line > known->first_line + last)
+			last = table.line - known->first_line;
+	}
+	known->line_count = (uint32_t)last + 1;
+	known->lines = calloc(known->line_count / 8 + 1, 1);
+	if (!known->lines)
+		return false;
+	/* The first line is that of whatever makes a function of the code, and PY_START tells of it, too. */
+	mark(known, 0);
+	for (table = lines_of(known->code); next_line(&table);)
+		found += mark(known, table.line - known->first_line);
+	memset(known->lines, 0, known->line_count / 8 + 1);
+	mark(known, 0);
+	known->lines_left = found;
+	return true;
+}
+
+void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
+{
+	unsigned long events = python->local_events;
+
+	if (known->lines_are_on)
+		return;
+	/* Modules and bodies of classes run once: to watch them would cost more than it saves. */
+	if (known->code->co_flags & CO_OPTIMIZED && !known->lines && count_lines(known) && !known->lines_left)
+		events &= ~python->line_event;
+	known->lines_are_on = !events || kymo_monitor_set_local(python, known->code, events);
+}
+
+bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line)
+{
+	if (!known->lines_left || !mark(known, (int64_t)line - known->first_line) || --known->lines_left)
+		return false;
+	return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
+}
+
+void kymo_places_begin(struct kymo_python *python)
+{
+	for (const void *frame = kymo_frame_now(); frame; frame = kymo_frame_caller(frame)) {
+		struct kymo_code *known = kymo_code_get(python, (PyObject *)kymo_frame_code(frame));
+
+		if (known && known->is_wanted)
+			kymo_places_open(python, known);
+	}
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Coverage: lines and branches are asked for code by code, when it first runs, and lines no longer when all were seen.
+ *
+ * CPython leaves LINE on at places whose events it does not deliver, such as jumps within one line, and never asks whether
+ * they may be switched off; in some loops that is a fifth of the instructions.
+ *
+ * All functions: GIL held.
+ */
+#ifndef KYMO_PYEXT_PLACES_H
+#define KYMO_PYEXT_PLACES_H
+
+#include "pyext/codes.h"
+
+/* Events of @config can be asked for code by code, as long as no other code than that on the stack has begun. */
+bool kymo_places_are_local(const Kymo__Config *config);
+
+/* Ask for those of the code on the calling thread's stack, which has begun already. */
+void kymo_places_begin(struct kymo_python *python);
+
+/* Ask for those of @known, which begins. */
+void kymo_places_open(struct kymo_python *python, struct kymo_code *known);
+
+/* @line of @known has been recorded; true if no line is asked for any more. */
+bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line);
+
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/secrets.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const built_in[] = {
+	"password",    "passwd",     "passphrase", "pwd",	 "secret",	"token",	 "api_key",
+	"api-key",     "apikey",     "access_key", "access-key", "accesskey",	"authorization", "credential",
+	"private_key", "private-key", "privatekey", "cookie",	  "session_id", "session-id",	 "sessionid",
+	"csrf",	       "xsrf",
+};
+#define BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
+
+/* Characters of a name that are looked at. */
+#define LENGTH 256U
+#define ANSWERS 1024U
+
+struct kymo_secrets {
+	char **patterns; /* NULL at the end */
+	struct answer {
+		const PyObject *name;
+		Py_hash_t hash;
+		bool is_secret;
+	} answers[ANSWERS];
+};
+
+struct kymo_secrets *kymo_secrets_new(void)
+{
+	return calloc(1, sizeof(struct kymo_secrets));
+}
+
+static void free_patterns(char **patterns)
+{
+	for (char **at = patterns; at && *at; at++)
+		free(*at);
+	free(patterns);
+}
+
+void kymo_secrets_free(struct kymo_secrets *secrets)
+{
+	if (secrets)
+		free_patterns(secrets->patterns);
+	free(secrets);
+}
+
+/* Letters beyond ASCII are compared as they are. */
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* A pattern with wildcards is made to match anywhere. */
+static char *prepare(const char *pattern)
+{
+	bool is_glob = strpbrk(pattern, "*?[") != NULL;
+	size_t length = strlen(pattern);
+	char *made = malloc(length + 3), *to = made;
+
+	if (!made)
+		return NULL;
+	if (is_glob)
+		*to++ = '*';
+	for (size_t i = 0; i < length; i++)
+		*to++ = lower(pattern[i]);
+	if (is_glob)
+		*to++ = '*';
+	*to = 0;
+	return made;
+}
+
+bool kymo_secrets_set(struct kymo_secrets *secrets, char *const *patterns, size_t count)
+{
+	char **made = calloc(count + 1, sizeof(*made));
+
+	if (!made)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		made[i] = prepare(patterns[i]);
+		if (!made[i]) {
+			free_patterns(made);
+			return false;
+		}
+	}
+	free_patterns(secrets->patterns);
+	secrets->patterns = made;
+	memset(secrets->answers, 0, sizeof(secrets->answers));
+	return true;
+}
+
+/* The first characters of @name in UTF-8 and small letters. */
+static void spell(PyObject *name, char text[4 * LENGTH + 1])
+{
+	Py_ssize_t length = PyUnicode_GET_LENGTH(name);
+	int kind = PyUnicode_KIND(name);
+	const void *data = PyUnicode_DATA(name);
+
+	for (Py_ssize_t i = 0; i < length && i < (Py_ssize_t)LENGTH; i++) {
+		Py_UCS4 c = PyUnicode_READ(kind, data, i);
+
+		if (c < 0x80) {
+			*text++ = c ? lower((char)c) : ' ';
+			continue;
+		}
+		if (c < 0x800) {
+			*text++ = (char)(0xc0 | c >> 6);
+		} else {
+			if (c < 0x10000) {
+				*text++ = (char)(0xe0 | c >> 12);
+			} else {
+				*text++ = (char)(0xf0 | c >> 18);
+				*text++ = (char)(0x80 | (c >> 12 & 0x3f));
+			}
+			*text++ = (char)(0x80 | (c >> 6 & 0x3f));
+		}
+		*text++ = (char)(0x80 | (c & 0x3f));
+	}
+	*text = 0;
+}
+
+/* @text is in small letters. */
+static bool contains(const struct kymo_secrets *secrets, const char *text)
+{
+	for (size_t i = 0; i < BUILT_IN; i++)
+		if (strstr(text, built_in[i]))
+			return true;
+	for (char **pattern = secrets->patterns; pattern && *pattern; pattern++)
+		if (**pattern == '*' ? !fnmatch(*pattern, text, 0) : strstr(text, *pattern) != NULL)
+			return true;
+	return false;
+}
+
+static bool matches(const struct kymo_secrets *secrets, PyObject *name)
+{
+	char text[4 * LENGTH + 1];
+
+	spell(name, text);
+	return contains(secrets, text);
+}
+
+bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name)
+{
+	char text[4 * LENGTH + 1];
+	size_t length = 0;
+
+	for (; name[length] && length < sizeof(text) - 1; length++)
+		text[length] = lower(name[length]);
+	text[length] = 0;
+	return contains(secrets, text);
+}
+
+bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name)
+{
+	struct answer *answer = &secrets->answers[((uintptr_t)name >> 4) % ANSWERS];
+	/* Another str at the same address has another hash; one that was never hashed has none yet. */
+	Py_hash_t hash = ((PyASCIIObject *)name)->hash;
+
+	if (hash == -1)
+		return matches(secrets, name);
+	if (answer->name != name || answer->hash != hash) {
+		answer->is_secret = matches(secrets, name);
+		answer->name = name;
+		answer->hash = hash;
+	}
+	return answer->is_secret;
+}

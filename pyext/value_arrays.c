@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * numpy's arrays and scalars, by the layout that its C interface has fixed since 1.7; numpy is neither needed nor loaded.
+ *
+ * Items are read only where the memory is numpy's own, or another object's that cannot go away under it: what a file is
+ * mapped to may fault.
+ */
+#include "pyext/object_layout.h"
+
+#include <math.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "pyext/value_put.h"
+
+/* Arrays with more are told by their type alone; numpy's own limit is 64. */
+#define MAX_DIMENSIONS 64
+#define MAX_VIEWS 8
+
+struct array {
+	PyObject_HEAD
+	char *data;
+	int dimensions;
+	Py_ssize_t *shape, *strides;
+	PyObject *base; /* whose memory it is; NULL: its own */
+	PyObject *dtype;
+};
+
+struct dtype {
+	PyObject_HEAD
+	PyTypeObject *scalar;
+	char kind, letter, byte_order, flags;
+	int number; /* enum NPY_TYPES */
+	union {
+		struct {
+			int bytes, alignment;
+		} before_2;
+		struct {
+			uint64_t flags;
+			Py_ssize_t bytes;
+		} since_2;
+	} size;
+};
+
+enum number {
+	BOOL,
+	INT8,
+	UINT8,
+	INT16,
+	UINT16,
+	INT32,
+	UINT32,
+	LONG,
+	ULONG,
+	LONGLONG,
+	ULONGLONG,
+	FLOAT,
+	DOUBLE,
+	LONGDOUBLE,
+	CFLOAT,
+	CDOUBLE,
+	CLONGDOUBLE,
+	OBJECT,
+	STRING,
+	UNICODE,
+	VOID,
+	DATETIME,
+	TIMEDELTA,
+	HALF,
+};
+
+/* No type has more flags than 32, and none an alignment of 0. */
+static Py_ssize_t item_bytes(const struct dtype *dtype)
+{
+	return dtype->size.before_2.alignment ? dtype->size.before_2.bytes : dtype->size.since_2.bytes;
+}
+
+static bool is_swapped(const struct dtype *dtype)
+{
+	return dtype->byte_order == (PY_LITTLE_ENDIAN ? '>' : '<');
+}
+
+/* As str() of the dtype has it, but for the units of times and the fields of structures. */
+static void put_dtype(struct kymo_value_writer *w, const struct dtype *dtype)
+{
+	long bytes = (long)item_bytes(dtype);
+	const char *name = NULL;
+	char text[48];
+
+	if (is_swapped(dtype) && !strchr("SOV", dtype->kind)) {
+		snprintf(text, sizeof(text), ">%c%ld", dtype->kind, dtype->kind == 'U' ? bytes / 4 : bytes);
+	} else {
+		switch (dtype->kind) {
+		case 'b':
+			name = "bool";
+			break;
+		case 'O':
+			name = "object";
+			break;
+		case 'i':
+			snprintf(text, sizeof(text), "int%ld", 8 * bytes);
+			break;
+		case 'u':
+			snprintf(text, sizeof(text), "uint%ld", 8 * bytes);
+			break;
+		case 'f':
+			snprintf(text, sizeof(text), "float%ld", 8 * bytes);
+			break;
+		case 'c':
+			snprintf(text, sizeof(text), "complex%ld", 8 * bytes);
+			break;
+		case 'M':
+			name = "datetime64";
+			break;
+		case 'm':
+			name = "timedelta64";
+			break;
+		case 'U':
+			snprintf(text, sizeof(text), "<U%ld", bytes / 4);
+			break;
+		case 'S':
+		case 'V':
+			snprintf(text, sizeof(text), "|%c%ld", dtype->kind, bytes);
+			break;
+		default:
+			name = "?";
+		}
+	}
+	name = name ? name : text;
+	kymo_value_put_utf8(w, name, strlen(name));
+}
+
+static void put_uint64(struct kymo_value_writer *w, uint64_t number)
+{
+	if (number <= INT64_MAX) {
+		kymo_value_put_int64(w, (int64_t)number);
+		return;
+	}
+	kymo_put_kind(w, KYMO_VALUE_LONG);
+	*w->at++ = 0;
+	kymo_put_number(w, sizeof(number));
+	kymo_put_number(w, sizeof(number));
+	kymo_put_fixed(w, &number, sizeof(number));
+}
+
+static void put_complex(struct kymo_value_writer *w, double real, double imaginary)
+{
+	kymo_put_kind(w, KYMO_VALUE_COMPLEX);
+	kymo_put_fixed(w, &real, sizeof(real));
+	kymo_put_fixed(w, &imaginary, sizeof(imaginary));
+}
+
+/* IEEE 754 binary16. */
+static double half(uint16_t bits)
+{
+	double magnitude = bits & 0x3ff;
+	int exponent = bits >> 10 & 0x1f;
+
+	if (exponent == 0x1f)
+		magnitude = magnitude != 0 ? (double)NAN : (double)INFINITY;
+	else
+		magnitude = ldexp(exponent ? magnitude + 0x400 : magnitude, (exponent ? exponent : 1) - 25);
+	return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+#define READ(type)                                      \
+	({                                              \
+		type value_;                            \
+		memcpy(&value_, item, sizeof(value_));  \
+		value_;                                 \
+	})
+
+/* A number of a kind of fixed size, which may lie anywhere; false: another kind. */
+static bool put_number(struct kymo_value_writer *w, int kind, const char *item)
+{
+	switch (kind) {
+	case BOOL:
+		kymo_put_kind(w, *item ? KYMO_VALUE_TRUE : KYMO_VALUE_FALSE);
+		return true;
+	case INT8:
+		return kymo_value_put_int64(w, READ(int8_t)), true;
+	case UINT8:
+		return kymo_value_put_int64(w, READ(uint8_t)), true;
+	case INT16:
+		return kymo_value_put_int64(w, READ(int16_t)), true;
+	case UINT16:
+		return kymo_value_put_int64(w, READ(uint16_t)), true;
+	case INT32:
+		return kymo_value_put_int64(w, READ(int32_t)), true;
+	case UINT32:
+		return kymo_value_put_int64(w, READ(uint32_t)), true;
+	case LONG:
+		return kymo_value_put_int64(w, READ(long)), true;
+	case LONGLONG:
+	case DATETIME: /* ticks of a unit that is not told */
+	case TIMEDELTA:
+		return kymo_value_put_int64(w, READ(int64_t)), true;
+	case ULONG:
+		return put_uint64(w, READ(unsigned long)), true;
+	case ULONGLONG:
+		return put_uint64(w, READ(uint64_t)), true;
+	case FLOAT:
+		return kymo_value_put_float(w, (double)READ(float)), true;
+	case DOUBLE:
+		return kymo_value_put_float(w, READ(double)), true;
+	case LONGDOUBLE:
+		return kymo_value_put_float(w, (double)READ(long double)), true;
+	case HALF:
+		return kymo_value_put_float(w, half(READ(uint16_t))), true;
+	case CFLOAT: {
+		float real = READ(float);
+
+		item += sizeof(float);
+		return put_complex(w, (double)real, (double)READ(float)), true;
+	}
+	case CDOUBLE: {
+		double real = READ(double);
+
+		item += sizeof(double);
+		return put_complex(w, real, READ(double)), true;
+	}
+	default:
+		return false;
+	}
+}
+
+/* Of fixed length, with zeros behind what is shorter. */
+static void put_string(struct kymo_value_writer *w, const char *item, Py_ssize_t bytes)
+{
+	while (bytes && !item[bytes - 1])
+		bytes--;
+	kymo_put_kind(w, KYMO_VALUE_BYTES);
+	kymo_value_put_bytes(w, item, (size_t)bytes);
+}
+
+static void put_unicode(struct kymo_value_writer *w, const char *item, Py_ssize_t length)
+{
+	while (length && !((const Py_UCS4 *)(const void *)item)[length - 1])
+		length--;
+	kymo_put_kind(w, KYMO_VALUE_STR);
+	kymo_put_number(w, (uint64_t)length);
+	kymo_value_put_characters(w, PyUnicode_4BYTE_KIND, item, length);
+}
+
+static void put_item(struct kymo_value_writer *w, const struct dtype *dtype, const char *item)
+{
+	Py_ssize_t bytes = item_bytes(dtype);
+
+	if (put_number(w, dtype->number, item))
+		return;
+	if (dtype->number == OBJECT) {
+		PyObject *object = READ(PyObject *);
+
+		kymo_value_write(w, object ? object : Py_None); /* numpy takes NULL for None */
+	} else if (dtype->number == STRING) {
+		put_string(w, item, bytes);
+	} else {
+		put_unicode(w, item, bytes / 4);
+	}
+}
+
+static bool is_readable(const struct dtype *dtype, const char *data)
+{
+	int number = dtype->number;
+
+	if (number == UNICODE && (uintptr_t)data % sizeof(Py_UCS4))
+		return false;
+	return (number >= BOOL && number <= UNICODE && number != CLONGDOUBLE && (number <= INT8 || number == UINT8 || !is_swapped(dtype))) ||
+	       ((number == DATETIME || number == TIMEDELTA || number == HALF) && !is_swapped(dtype));
+}
+
+static bool is_array(const PyTypeObject *type)
+{
+	while (type && !(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE && !strcmp(type->tp_name, "numpy.ndarray")))
+		type = type->tp_base;
+	return type;
+}
+
+/* An array's memory is its own, or of what never lets go of it while it is used. */
+static bool is_held(const struct array *array)
+{
+	const PyObject *base = array->base;
+
+	for (unsigned int i = 0; base && i < MAX_VIEWS; i++) {
+		if (PyBytes_CheckExact(base) || PyByteArray_CheckExact(base))
+			return true;
+		if (!is_array(Py_TYPE(base)))
+			return false;
+		base = ((const struct array *)(const void *)base)->base;
+	}
+	return !base;
+}
+
+/* The next item in C order: @at counts each dimension, the last one fastest. */
+static const char *next_item(const struct array *array, Py_ssize_t at[MAX_DIMENSIONS], const char *item)
+{
+	for (int i = array->dimensions; i-- > 0;) {
+		item += array->strides[i];
+		if (++at[i] < array->shape[i])
+			return item;
+		item -= array->strides[i] * array->shape[i];
+		at[i] = 0;
+	}
+	return item;
+}
+
+void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object)
+{
+	const struct array *array = (const void *)object;
+	const struct dtype *dtype = (const void *)array->dtype;
+	Py_ssize_t at[MAX_DIMENSIONS] = {0};
+	const char *item = array->data;
+	struct kymo_value_list list;
+	uint64_t count = 1;
+
+	if (array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !dtype) {
+		kymo_value_write_object(w, object);
+		return;
+	}
+	if (kymo_value_room(w) < 3 * KYMO_VALUE_HEAD + (size_t)array->dimensions * KYMO_VARINT_MAX_BYTES) {
+		kymo_put_kind(w, KYMO_VALUE_CUT);
+		return;
+	}
+	kymo_put_kind(w, KYMO_VALUE_ARRAY);
+	kymo_put_type(w, object);
+	kymo_put_id(w, object);
+	put_dtype(w, dtype);
+	kymo_put_number(w, (uint64_t)array->dimensions);
+	for (int i = 0; i < array->dimensions; i++) {
+		kymo_put_number(w, (uint64_t)array->shape[i]);
+		count *= (uint64_t)array->shape[i];
+	}
+	list = kymo_value_list_begin(w, count);
+	if (is_readable(dtype, item) && is_held(array)) {
+		for (; kymo_value_list_next(w, &list) && kymo_value_room(w) > KYMO_VALUE_HEAD; list.done++) {
+			put_item(w, dtype, item);
+			item = next_item(array, at, item);
+		}
+	}
+	kymo_value_list_end(w, &list);
+}
+
+void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind)
+{
+	kymo_put_kind(w, KYMO_VALUE_SUBCLASS);
+	kymo_put_type(w, object);
+	put_number(w, kind, (const char *)object + sizeof(PyObject));
+}
+
+uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject *object)
+{
+	const struct array *array = (const void *)object;
+	const struct dtype *dtype = (const void *)array->dtype;
+	Py_ssize_t at[MAX_DIMENSIONS] = {0};
+	const char *item = array->data;
+	uint64_t print = 0, count = 1;
+
+	if (!is_array(Py_TYPE(object)) || array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !dtype)
+		return 0;
+	for (int i = 0; i < array->dimensions; i++) {
+		count *= (uint64_t)array->shape[i];
+		print = XXH3_64bits_withSeed(&array->shape[i], sizeof(array->shape[i]), print);
+	}
+	if (!is_readable(dtype, item) || !is_held(array))
+		return print;
+	for (uint64_t i = 0; i < count && i < limits->items; i++) {
+		print = XXH3_64bits_withSeed(item, (size_t)item_bytes(dtype), print);
+		item = next_item(array, at, item);
+	}
+	return print;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What tests call to see how a value is written, without a recording. */
+#ifndef KYMO_PYEXT_VALUE_MODULE_H
+#define KYMO_PYEXT_VALUE_MODULE_H
+
+#include "pyext/cpython.h"
+
+extern const char kymo_encode_value_doc[];
+PyObject *kymo_encode_value(PyObject *module, PyObject *args, PyObject *keywords);
+
+extern const char kymo_fingerprint_value_doc[];
+PyObject *kymo_fingerprint_value(PyObject *module, PyObject *args, PyObject *keywords);
+
+#endif

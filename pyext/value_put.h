@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the files that write values share: the pieces of format/value.h, and who writes which kind. */
+#ifndef KYMO_PYEXT_VALUE_PUT_H
+#define KYMO_PYEXT_VALUE_PUT_H
+
+#include "pyext/value_types.h"
+#include "pyext/value_writer.h"
+
+#include <string.h>
+
+#include "format/varint.h"
+#include "pyext/names.h"
+
+/* No value has more before its items, its text or its bytes: its kind, up to two types, an id and two counts. */
+#define KYMO_VALUE_HEAD 48
+
+kymo_inline size_t kymo_value_room(const struct kymo_value_writer *w)
+{
+	return w->at < w->end ? (size_t)(w->end - w->at) : 0;
+}
+
+kymo_inline void kymo_put_kind(struct kymo_value_writer *w, enum kymo_value_kind kind)
+{
+	*w->at++ = (uint8_t)kind;
+}
+
+kymo_inline void kymo_put_number(struct kymo_value_writer *w, uint64_t number)
+{
+	w->at += kymo_varint_put(w->at, number);
+}
+
+kymo_inline void kymo_put_fixed(struct kymo_value_writer *w, const void *from, size_t bytes)
+{
+	memcpy(w->at, from, bytes);
+	w->at += bytes;
+}
+
+kymo_inline void kymo_put_id(struct kymo_value_writer *w, const PyObject *object)
+{
+	uint64_t id = (uintptr_t)object;
+
+	kymo_put_fixed(w, &id, sizeof(id));
+}
+
+kymo_inline void kymo_put_type(struct kymo_value_writer *w, const PyObject *object)
+{
+	kymo_put_number(w, kymo_name_of_type(w->python, Py_TYPE(object)));
+}
+
+/* Write @c to @out, which has room for four bytes; return the length.  Surrogates are code points like others. */
+static inline size_t kymo_utf8(uint8_t *out, Py_UCS4 c)
+{
+	if (c < 0x80)
+		return *out = (uint8_t)c, 1;
+	if (c < 0x800) {
+		*out++ = (uint8_t)(0xc0 | c >> 6);
+		*out = (uint8_t)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		*out++ = (uint8_t)(0xe0 | c >> 12);
+		*out++ = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+		*out = (uint8_t)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	*out++ = (uint8_t)(0xf0 | c >> 18);
+	*out++ = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+	*out++ = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+	*out = (uint8_t)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* A list of items, whose number is known only when there was room for them. */
+struct kymo_value_list {
+	uint8_t *kept_at;
+	uint64_t planned, done;
+};
+
+/* Of @count items those that the limits let through are to be written. */
+struct kymo_value_list kymo_value_list_begin(struct kymo_value_writer *w, uint64_t count);
+void kymo_value_list_end(struct kymo_value_writer *w, const struct kymo_value_list *list);
+
+/* One more item: false if it is enough, or if there is no room. */
+kymo_inline bool kymo_value_list_next(const struct kymo_value_writer *w, const struct kymo_value_list *list)
+{
+	return list->done < list->planned && w->at + 1 < w->end;
+}
+
+/* An attribute as an item of @list, or REDACTED; false: there is no room. @name is a str. */
+bool kymo_value_put_attribute(struct kymo_value_writer *w, struct kymo_value_list *list, PyObject *name, PyObject *value);
+
+/* As kymo_value_is_secret() of a name in UTF-8. */
+bool kymo_value_is_secret_text(struct kymo_value_writer *w, const char *name);
+
+/* One of the values that a value has always: CUT where values in values are too deep. NULL: NONE. */
+void kymo_value_put_part(struct kymo_value_writer *w, PyObject *object);
+
+/* count and bytes of @length characters of a str from @data; there is room for a head. Returns how many characters. */
+Py_ssize_t kymo_value_put_characters(struct kymo_value_writer *w, int kind, const void *data, Py_ssize_t length);
+/* The same of a str, which may be anything: else "?". */
+void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text);
+/* The same of what is in UTF-8 already, cut between characters; and of bytes that are no text. */
+void kymo_value_put_utf8(struct kymo_value_writer *w, const char *text, size_t bytes);
+void kymo_value_put_bytes(struct kymo_value_writer *w, const char *bytes, size_t count);
+void kymo_value_put_int64(struct kymo_value_writer *w, int64_t number);
+void kymo_value_put_float(struct kymo_value_writer *w, double number);
+
+/* True: this block has told @object, and it is written as SEEN. Else it is remembered. */
+bool kymo_value_put_seen(struct kymo_value_writer *w, const PyObject *object);
+
+/* By family. There is room for a head. */
+void kymo_value_write_object(struct kymo_value_writer *w, PyObject *object);
+void kymo_value_write_exception(struct kymo_value_writer *w, PyObject *object);
+void kymo_value_write_enum(struct kymo_value_writer *w, PyObject *object);
+void kymo_value_write_named(struct kymo_value_writer *w, PyObject *object);
+/* False: it is not as it is known to be, and nothing is written. */
+bool kymo_value_write_library(struct kymo_value_writer *w, PyObject *object, const struct kymo_value_type *type);
+
+void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object);
+void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind);
+
+/* Part of kymo_value_fingerprint(): 0 of what is no array. */
+uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
+
+#endif

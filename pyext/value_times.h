@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Dates, times, durations and fixed offsets of the module datetime as str() has them. */
+#ifndef KYMO_PYEXT_VALUE_TIMES_H
+#define KYMO_PYEXT_VALUE_TIMES_H
+
+#include "pyext/value_types.h"
+
+#define KYMO_TIME_TEXT 128
+
+/* @object is of, or derived from, @type: the text in @text, terminated; false: another layout than the one that is known. */
+bool kymo_time_text(struct kymo_python *python, PyObject *object, enum kymo_library_type type, char text[KYMO_TIME_TEXT]);
+
+/* The name that a fixed offset was given; NULL: none. Borrowed. */
+PyObject *kymo_zone_name(struct kymo_python *python, PyObject *zone);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/object_layout.h"
+
+#include "pyext/value_types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pyext/secrets.h"
+
+#define ENTRIES 1024U
+/* Of a class body: what is looked for stands at its beginning. */
+#define BODY 24U
+#define MAX_BASES 64U
+
+struct kymo_value_types {
+	struct kymo_value_type entries[ENTRIES];
+	struct kymo_value_type uncached;
+};
+
+bool kymo_value_types_attach(struct kymo_python *python)
+{
+	python->value_types = calloc(1, sizeof(*python->value_types));
+	python->secrets = kymo_secrets_new();
+	if (!python->value_types || !python->secrets)
+		return PyErr_NoMemory(), false;
+	return true;
+}
+
+static bool is_text(PyObject *object, const char *text)
+{
+	return object && PyUnicode_CheckExact(object) && PyUnicode_IS_ASCII(object) &&
+	       (size_t)PyUnicode_GET_LENGTH(object) == strlen(text) && !memcmp(PyUnicode_1BYTE_DATA(object), text, strlen(text));
+}
+
+PyObject *kymo_type_entry(const PyTypeObject *type, const char *name)
+{
+	struct kymo_pairs pairs = {0};
+	PyObject *key, *value;
+
+	/* Of static builtins it is another for each interpreter, and NULL here. */
+	if (type->tp_dict && PyDict_Check(type->tp_dict))
+		pairs = kymo_pairs_of_dict(type->tp_dict);
+	for (unsigned int i = 0; i < BODY && kymo_pairs_next(&pairs, &key, &value); i++)
+		if (is_text(key, name))
+			return value;
+	return NULL;
+}
+
+/* A class of the standard library's that is written in Python. */
+static bool is_class(const PyTypeObject *type, const char *module, const char *name)
+{
+	return type->tp_flags & Py_TPFLAGS_HEAPTYPE && is_text(((const PyHeapTypeObject *)type)->ht_qualname, name) &&
+	       is_text(kymo_type_entry(type, "__module__"), module);
+}
+
+static bool has_enum_metaclass(const PyTypeObject *type)
+{
+	const PyTypeObject *meta = Py_TYPE(type);
+
+	for (unsigned int i = 0; meta && meta != &PyType_Type && i < MAX_BASES; i++, meta = meta->tp_base)
+		if (is_class(meta, "enum", "EnumType"))
+			return true;
+	return false;
+}
+
+static enum kymo_layout layout_by_flags(unsigned long flags)
+{
+	if (flags & Py_TPFLAGS_LONG_SUBCLASS)
+		return KYMO_LAYOUT_INT;
+	if (flags & Py_TPFLAGS_UNICODE_SUBCLASS)
+		return KYMO_LAYOUT_STR;
+	if (flags & Py_TPFLAGS_BYTES_SUBCLASS)
+		return KYMO_LAYOUT_BYTES;
+	if (flags & Py_TPFLAGS_LIST_SUBCLASS)
+		return KYMO_LAYOUT_LIST;
+	if (flags & Py_TPFLAGS_TUPLE_SUBCLASS)
+		return KYMO_LAYOUT_TUPLE;
+	if (flags & Py_TPFLAGS_DICT_SUBCLASS)
+		return KYMO_LAYOUT_DICT;
+	if (flags & Py_TPFLAGS_BASE_EXC_SUBCLASS)
+		return KYMO_LAYOUT_EXCEPTION;
+	if (flags & Py_TPFLAGS_TYPE_SUBCLASS)
+		return KYMO_LAYOUT_NAMED;
+	return 0;
+}
+
+static const struct {
+	PyTypeObject *type;
+	enum kymo_layout layout;
+} builtins[] = {
+	{&PyFloat_Type, KYMO_LAYOUT_FLOAT},
+	{&PyComplex_Type, KYMO_LAYOUT_COMPLEX},
+	{&PyByteArray_Type, KYMO_LAYOUT_BYTEARRAY},
+	{&PySet_Type, KYMO_LAYOUT_SET},
+	{&PyFrozenSet_Type, KYMO_LAYOUT_FROZENSET},
+	{&PyRange_Type, KYMO_LAYOUT_RANGE},
+	{&PySlice_Type, KYMO_LAYOUT_SLICE},
+#if PY_VERSION_HEX >= 0x030f0000
+	{&PyFrozenDict_Type, KYMO_LAYOUT_DICT},
+#endif
+	{&PyFunction_Type, KYMO_LAYOUT_NAMED},
+	{&PyCFunction_Type, KYMO_LAYOUT_NAMED},
+	{&PyMethod_Type, KYMO_LAYOUT_NAMED},
+	{&PyModule_Type, KYMO_LAYOUT_NAMED},
+	{&PyCode_Type, KYMO_LAYOUT_NAMED},
+	{&PyGen_Type, KYMO_LAYOUT_NAMED},
+	{&PyCoro_Type, KYMO_LAYOUT_NAMED},
+	{&PyAsyncGen_Type, KYMO_LAYOUT_NAMED},
+	{&PyMethodDescr_Type, KYMO_LAYOUT_NAMED},
+	{&PyClassMethodDescr_Type, KYMO_LAYOUT_NAMED},
+	{&PyWrapperDescr_Type, KYMO_LAYOUT_NAMED},
+	{&PyMemberDescr_Type, KYMO_LAYOUT_NAMED},
+	{&PyGetSetDescr_Type, KYMO_LAYOUT_NAMED},
+};
+
+/* Types made in C, which no program can make look like others. */
+static const struct {
+	const char *name;
+	enum kymo_layout layout;
+	uint8_t detail;
+} named[] = {
+	{"datetime.datetime", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_DATETIME},
+	{"datetime.date", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_DATE},
+	{"datetime.time", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_TIME},
+	{"datetime.timedelta", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_TIMEDELTA},
+	{"datetime.timezone", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_TIMEZONE},
+	{"decimal.Decimal", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_DECIMAL},
+	{"numpy.ndarray", KYMO_LAYOUT_ARRAY, 0},
+	{"numpy.bool", KYMO_LAYOUT_SCALAR, 0},
+	{"numpy.bool_", KYMO_LAYOUT_SCALAR, 0}, /* before 2.0 */
+	{"numpy.int8", KYMO_LAYOUT_SCALAR, 1},
+	{"numpy.uint8", KYMO_LAYOUT_SCALAR, 2},
+	{"numpy.int16", KYMO_LAYOUT_SCALAR, 3},
+	{"numpy.uint16", KYMO_LAYOUT_SCALAR, 4},
+	{"numpy.int32", KYMO_LAYOUT_SCALAR, 5},
+	{"numpy.uint32", KYMO_LAYOUT_SCALAR, 6},
+	{"numpy.int64", KYMO_LAYOUT_SCALAR, 7},
+	{"numpy.uint64", KYMO_LAYOUT_SCALAR, 8},
+	{"numpy.longlong", KYMO_LAYOUT_SCALAR, 9},
+	{"numpy.ulonglong", KYMO_LAYOUT_SCALAR, 10},
+	{"numpy.float32", KYMO_LAYOUT_SCALAR, 11},
+	{"numpy.float16", KYMO_LAYOUT_SCALAR, 23},
+	{"numpy.complex64", KYMO_LAYOUT_SCALAR, 14},
+};
+
+static const struct {
+	const char *module, *name;
+	uint8_t detail;
+} classes[] = {
+	{"fractions", "Fraction", KYMO_LIBRARY_FRACTION},
+	{"uuid", "UUID", KYMO_LIBRARY_UUID},
+	{"pathlib", "PurePath", KYMO_LIBRARY_PATH},
+	{"pathlib._local", "PurePath", KYMO_LIBRARY_PATH}, /* 3.13 */
+};
+
+/* The layout that @type itself stands for; 0: none. */
+static enum kymo_layout layout_of(const PyTypeObject *type, uint8_t *detail)
+{
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+		if (type == builtins[i].type)
+			return builtins[i].layout;
+	if (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) {
+		for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+			if (!strcmp(type->tp_name, named[i].name)) {
+				*detail = named[i].detail;
+				return named[i].layout;
+			}
+		}
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		if (is_class(type, classes[i].module, classes[i].name)) {
+			*detail = classes[i].detail;
+			return KYMO_LAYOUT_LIBRARY;
+		}
+	}
+	return 0;
+}
+
+static PyObject *find_fields(const PyTypeObject *type)
+{
+	PyObject *fields = NULL;
+
+	for (unsigned int i = 0; type && type != &PyTuple_Type && !fields && i < MAX_BASES; i++, type = type->tp_base)
+		fields = kymo_type_entry(type, "_fields");
+	return fields && PyTuple_Check(fields) ? fields : NULL;
+}
+
+static void classify(struct kymo_value_type *known, const PyTypeObject *type)
+{
+	const PyTypeObject *base = type;
+
+	known->layout = has_enum_metaclass(type) ? KYMO_LAYOUT_ENUM : layout_by_flags(type->tp_flags);
+	if (known->layout == KYMO_LAYOUT_TUPLE)
+		known->fields = find_fields(type);
+	known->is_derived = known->layout != 0;
+	for (unsigned int i = 0; base && !known->layout && i < MAX_BASES; i++, base = base->tp_base) {
+		known->layout = layout_of(base, &known->detail);
+		known->is_derived = i > 0;
+	}
+	if (!known->layout) {
+		known->layout = KYMO_LAYOUT_OBJECT;
+		known->is_derived = false;
+	}
+	if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyList_Type ||
+	    type == &PyTuple_Type || type == &PyDict_Type)
+		known->is_derived = false;
+}
+
+const struct kymo_value_type *kymo_value_type_of(struct kymo_python *python, PyTypeObject *type)
+{
+	struct kymo_value_types *types = python->value_types;
+	struct kymo_value_type *known = &types->entries[((uintptr_t)type >> 4) * 0x9e3779b97f4a7c15U >> 54];
+
+	if (known->type == type && known->version == type->tp_version_tag && known->name == type->tp_name)
+		return known;
+	/* A version is never given twice; a type without one may be another the next time. */
+	if (!type->tp_version_tag && type->tp_flags & Py_TPFLAGS_HEAPTYPE)
+		known = &types->uncached;
+	*known = (struct kymo_value_type){.type = type, .name = type->tp_name, .version = type->tp_version_tag};
+	classify(known, type);
+	return known;
+}

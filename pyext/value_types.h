@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which layout the objects of a type have, by its flags, its bases and its place; no attribute of it is asked for. */
+#ifndef KYMO_PYEXT_VALUE_TYPES_H
+#define KYMO_PYEXT_VALUE_TYPES_H
+
+#include "pyext/python.h"
+
+enum kymo_layout {
+	KYMO_LAYOUT_OBJECT = 1, /* none of these: its attributes */
+	KYMO_LAYOUT_INT,
+	KYMO_LAYOUT_FLOAT,
+	KYMO_LAYOUT_COMPLEX,
+	KYMO_LAYOUT_STR,
+	KYMO_LAYOUT_BYTES,
+	KYMO_LAYOUT_BYTEARRAY,
+	KYMO_LAYOUT_TUPLE,
+	KYMO_LAYOUT_LIST,
+	KYMO_LAYOUT_SET,
+	KYMO_LAYOUT_FROZENSET,
+	KYMO_LAYOUT_DICT,
+	KYMO_LAYOUT_RANGE,
+	KYMO_LAYOUT_SLICE,
+	KYMO_LAYOUT_EXCEPTION,
+	KYMO_LAYOUT_ENUM,
+	KYMO_LAYOUT_NAMED, /* a function, a class, a module …: kymo_value_write_named() */
+	KYMO_LAYOUT_LIBRARY, /* of the standard library: kymo_value_write_library() */
+	KYMO_LAYOUT_ARRAY, /* numpy's */
+	KYMO_LAYOUT_SCALAR,
+};
+
+/* Types of the standard library that are told as text. */
+enum kymo_library_type {
+	KYMO_LIBRARY_DATE = 1,
+	KYMO_LIBRARY_TIME,
+	KYMO_LIBRARY_DATETIME,
+	KYMO_LIBRARY_TIMEDELTA,
+	KYMO_LIBRARY_TIMEZONE,
+	KYMO_LIBRARY_DECIMAL,
+	KYMO_LIBRARY_FRACTION,
+	KYMO_LIBRARY_UUID,
+	KYMO_LIBRARY_PATH,
+};
+
+struct kymo_value_type {
+	const PyTypeObject *type;
+	const void *name; /* what it has for one */
+	uint32_t version;
+	enum kymo_layout layout;
+	uint8_t detail; /* of LIBRARY: enum kymo_library_type; of SCALAR: numpy's number for its kind */
+	bool is_derived; /* not the type itself that the layout is of, but one derived from it */
+	PyObject *fields; /* of a namedtuple: their names, a tuple; NULL: it is none */
+};
+
+/* Give @python a cache; false with an exception set. */
+bool kymo_value_types_attach(struct kymo_python *python);
+
+/* What is known of @type; valid until the next call. */
+const struct kymo_value_type *kymo_value_type_of(struct kymo_python *python, PyTypeObject *type);
+
+/* What the class body of @type gave @name, by identity or content of keys that are str; NULL: not found. Borrowed. */
+PyObject *kymo_type_entry(const PyTypeObject *type, const char *name);
+
+#endif

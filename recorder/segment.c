@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Segments: each chunk's header says in which one it lies, and the definitions stream how each ended.
+ *
+ * A chunk is never partly in one as far as a GIL reaches: at both ends all chunks under it are sealed.
+ */
+#include <errno.h>
+
+#include "recorder/process.h"
+
+int kymo_segment_begin(const struct kymo_host *host)
+{
+	struct kymo_process *process;
+	int result = 0;
+
+	kymo_process_adopt();
+	process = kymo_current_process;
+	if (!process)
+		return 0;
+	pthread_mutex_lock(&kymo_process_lock);
+	if (kymo_load_relaxed_u64(&process->segment)) {
+		result = -EBUSY;
+	} else {
+		kymo_process_seal(process, host->gil);
+		process->is_in_parents = false;
+		kymo_store_release_u64(&process->segment, ++process->segments);
+	}
+	pthread_mutex_unlock(&kymo_process_lock);
+	return result;
+}
+
+static void end(struct kymo_process *process, const struct kymo_gil *gil, bool keep)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	Kymo__SegmentEnd segment_end = KYMO__SEGMENT_END__INIT;
+
+	kymo_process_seal(process, gil);
+	segment_end.segment = kymo_load_relaxed_u64(&process->segment);
+	segment_end.keep = keep;
+	definition.kind_case = KYMO__DEFINITION__KIND_SEGMENT_END;
+	definition.segment_end = &segment_end;
+	/* Not told, it is kept. */
+	kymo_define_locked(process, &definition);
+	/* Release: who opens a chunk outside of the segment has told its end before.  Pairs with the
+	 * acquire in open_chunk(). */
+	kymo_store_release_u64(&process->segment, 0);
+}
+
+int kymo_segment_end(const struct kymo_host *host, bool keep)
+{
+	struct kymo_process *process;
+	int result = 0;
+
+	kymo_process_adopt();
+	process = kymo_current_process;
+	if (!process)
+		return 0;
+	pthread_mutex_lock(&kymo_process_lock);
+	if (kymo_load_relaxed_u64(&process->segment))
+		end(process, host->gil, keep);
+	else if (process->is_in_parents)
+		process->is_in_parents = false;
+	else
+		result = -EINVAL;
+	pthread_mutex_unlock(&kymo_process_lock);
+	return result;
+}
