@@ -128,7 +128,9 @@ def compare(run, events):
 
 
 def in_order(events):
-    return [thread for _, thread in sorted(threads_of(events).items())]
+    """Threads as they were made: their numbers grow until they begin anew, below the process's."""
+    threads = threads_of(events)
+    return [threads[pid, tid] for pid, tid in sorted(threads, key=lambda thread: (thread[0], thread[1] < thread[0], thread[1]))]
 
 
 def same(event):
