@@ -84,7 +84,13 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def open(self, path, width=1200, height=900, dark=False):
+    def _load(self, url):
+        self.happened = []
+        self.call("Page.navigate", url=url)
+        while "Page.loadEventFired" not in self.happened:
+            self._take()
+
+    def open(self, path, width=1200, height=900, dark=False, fragment=""):
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -92,10 +98,10 @@ class Browser:
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
         )
-        self.requests, self.errors, self.happened = [], [], []
-        self.call("Page.navigate", url=Path(path).resolve().as_uri())
-        while "Page.loadEventFired" not in self.happened:
-            self._take()
+        if fragment:  # Else a page that differs in nothing else would not be loaded again.
+            self._load("about:blank")
+        self.requests, self.errors = [], []
+        self._load(Path(path).resolve().as_uri() + fragment)
         # Drawn, and what follows from it.
         self.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 

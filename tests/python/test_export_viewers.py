@@ -10,7 +10,8 @@ from collections import Counter
 import pytest
 
 from conftest import environment
-from viewers import Firefox, ask_perfetto, check_speedscope
+from browser import Browser
+from viewers import Firefox, ask_perfetto, ask_speedscope, check_speedscope
 
 NAMES = ["<script>alert('x')</script>", 'quo"te\\back', "new\nline\ttab", "snow☃𝔘man", "\x1b[31mred\x7f"]
 PROGRAM = f"""
@@ -189,6 +190,23 @@ def test_speedscope_is_the_same_as_perfetto(perfetto, exported, profiled, progra
             stack.pop()
     assert by_function([(*key, count) for key, count in counts.items()], program) == profiled
     assert nesting == Counter({(name, depth): count for name, depth, count, _ in perfetto[1]})
+
+
+def test_speedscope_itself_opens_it(exported, tmp_path):
+    profile = json.loads(exported("speedscope").read_text())
+    alone, stack, before = Counter(), [], 0
+    for event in profile["profiles"][0]["events"]:
+        if stack:
+            alone[stack[-1]] += event["at"] - before
+        before = event["at"]
+        stack.append(event["frame"]) if event["type"] == "O" else stack.pop()
+    browser = Browser(tmp_path / "profile")
+    try:
+        names = ask_speedscope(browser, exported("speedscope"))
+    finally:
+        browser.close()
+    longest = [profile["shared"]["frames"][frame]["name"] for frame, _ in alone.most_common(5)]
+    assert names[:5] == longest
 
 
 def test_firefox_has_the_times_of_perfetto(perfetto, exported, tmp_path_factory):

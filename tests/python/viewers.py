@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that open what `kymo export` writes: Perfetto's trace processor, speedscope's schema, Firefox's importer.
+"""The programs that open what `kymo export` writes: Perfetto's trace processor, speedscope, Firefox's importer.
 
 Each answers what the test asks, or skips it where it cannot be had.
 """
+import base64
 import importlib.util
 import json
 import os
@@ -80,6 +81,27 @@ def check_speedscope(profile):
             else:
                 assert stack.pop() == event["frame"]
         assert stack == [] and now <= one["endValue"]
+
+
+def ask_speedscope(browser, path):
+    """What speedscope itself shows of a file, as its command line has it opened: names of functions, what took most by itself first."""
+    data = base64.b64encode(path.read_bytes()).decode()
+    script = path.with_suffix(".loads.js")
+    script.write_text(f"speedscope.loadFileFromBase64({json.dumps(path.name)}, {json.dumps(data)})")
+    app = npm_package("speedscope") / "dist" / "release" / "index.html"
+    browser.open(app, fragment=f"#localProfilePath={script}")
+    browser.js("""new Promise(done => {
+        const look = () => document.title.endsWith(" - speedscope") ? done(1) : requestAnimationFrame(look)
+        look()
+    })""")
+    browser.press("3")  # its sandwich view
+    return browser.js("""new Promise(done => {
+        const look = () => {
+            const names = [...document.querySelectorAll("table tr td:last-child")].map(cell => cell.innerText.trim())
+            names.length ? done(names) : requestAnimationFrame(look)
+        }
+        look()
+    })""")
 
 
 class Firefox:
