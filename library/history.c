@@ -78,7 +78,7 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 	};
 }
 
-int kymo_history_values(const struct kymo_event *event, char **values)
+int kymo_history_values(const struct kymo_event *event, bool is_brief, char **values)
 {
 	size_t bytes;
 	FILE *out;
@@ -89,7 +89,7 @@ int kymo_history_values(const struct kymo_event *event, char **values)
 	out = open_memstream(values, &bytes);
 	if (!out)
 		return -ENOMEM;
-	kymo_event_put_values_json(out, event);
+	(is_brief ? kymo_event_put_values_brief : kymo_event_put_values_json)(out, event);
 	fputs(ftell(out) ? "}" : ",}", out);
 	if (fclose(out)) {
 		free(*values);
@@ -156,6 +156,10 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 		free(events);
 		return kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
 	}
+	if (slice->values > KYMO_HISTORY_VALUES_NONE) {
+		free(events);
+		return kymo_fail(&history->error, -EINVAL, "there is no way %u to tell values", (unsigned)slice->values);
+	}
 	*events = (struct kymo_history_events){.history = history, .slice = *slice, .kinds = kymo_history_kinds(slice->kinds)};
 	if (!events->kinds)
 		result = kymo_fail(&history->error, -EINVAL, "'%s': no such event", slice->kinds);
@@ -194,10 +198,10 @@ static int put_values(struct kymo_history_events *events, const struct kymo_even
 {
 	char *values;
 
-	if (!event->values.bytes)
+	if (!event->values.bytes || events->slice.values == KYMO_HISTORY_VALUES_NONE)
 		return 0;
 	if (kymo_grow(&events->values, &events->values_capacity, events->values_count + 1, sizeof(*events->values)) ||
-	    kymo_history_values(event, &values))
+	    kymo_history_values(event, events->slice.values == KYMO_HISTORY_VALUES_BRIEF, &values))
 		return kymo_fail(&events->history->error, -ENOMEM, "out of memory");
 	out->values = events->values[events->values_count++] = values;
 	return 0;

@@ -70,11 +70,17 @@ struct kymo_history_event {
 	const char *values;
 };
 
+enum kymo_history_values {
+	KYMO_HISTORY_VALUES_ALL = 0,
+	KYMO_HISTORY_VALUES_BRIEF = 1, /* types, lengths, numbers and short texts; nothing in them but attributes of what variables hold; no ids */
+	KYMO_HISTORY_VALUES_NONE = 2,
+};
+
 /* What events are read; all zero but @to_ns = INT64_MAX and @thread = -1: all. */
 struct kymo_history_slice {
 	int64_t from_ns, to_ns;
 	int32_t thread;	   /* -1: all */
-	uint32_t reserved; /* 0 */
+	uint32_t values;   /* an enum kymo_history_values: what is told of them */
 	const char *kinds; /* "LINE,RAISE"; NULL: all */
 	const char *const *files; /* of code, as kymo_history_event.file has them; ends with NULL.  NULL: all */
 };

@@ -8,6 +8,9 @@
 #include "format/varint.h"
 #include "replay/text.h"
 
+#define BRIEF_BYTES 64U
+#define BRIEF_ATTRIBUTES 12U
+
 struct json {
 	FILE *out;
 	const struct kymo_value_tree *tree;
@@ -193,13 +196,72 @@ static void put_value(const struct json *json, const struct kymo_value *value)
 	putc_unlocked('}', json->out);
 }
 
+static bool has_brief_text(const struct kymo_value *value)
+{
+	return (value->kind < KYMO_VALUE_TUPLE && value->kind != KYMO_VALUE_SEEN) || value->kind == KYMO_VALUE_TEXT ||
+	       value->kind == KYMO_VALUE_ENUM;
+}
+
+/* Without what differs from run to run, such as ids, and what is long. */
+static void put_brief(const struct json *json, const struct kymo_value *value, bool has_attributes)
+{
+	const char *type = kymo_value_type(value, json->process), *base = value->type ? kymo_value_base(value) : NULL;
+	char text[BRIEF_BYTES] = "…";
+	bool is_cut = value->is_cut || value->kind == KYMO_VALUE_CUT;
+	const struct kymo_value *name, *attribute;
+
+	if (has_brief_text(value) && kymo_value_text(json->tree, value, json->process, text, sizeof text) >= sizeof text) {
+		memcpy(text, "…", sizeof "…");
+		is_cut = true;
+	}
+	fputs("{\"type\":", json->out);
+	if (type)
+		kymo_json_put(json->out, type);
+	else
+		fputs("null", json->out);
+	if (base) {
+		fputs(",\"base\":", json->out);
+		kymo_json_put(json->out, base);
+	}
+	fputs(",\"text\":", json->out);
+	kymo_json_put(json->out, text);
+	put_flag(json, is_cut, "cut");
+	put_flag(json, value->kind == KYMO_VALUE_REDACTED, "redacted");
+	put_flag(json, value->kind == KYMO_VALUE_UNBOUND, "unbound");
+	put_flag(json, value->kind == KYMO_VALUE_SEEN, "seen");
+	if (value->kind >= KYMO_VALUE_STR && value->kind <= KYMO_VALUE_DICT)
+		put_number(json, "length", value->count);
+	if (has_attributes && value->kind == KYMO_VALUE_OBJECT) {
+		fputs(",\"attributes\":{", json->out);
+		name = at(json, value->first);
+		for (unsigned i = 0; name && i < BRIEF_ATTRIBUTES && (attribute = at(json, name->next)); i++) {
+			fputs(i ? "," : "", json->out);
+			put_text(json->out, kymo_value_label, json->tree, name, json->process, kymo_json_put);
+			putc_unlocked(':', json->out);
+			put_brief(json, attribute, false);
+			name = at(json, attribute->next);
+		}
+		putc_unlocked('}', json->out);
+	}
+	putc_unlocked('}', json->out);
+}
+
 void kymo_value_put_json(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
 			 const struct kymo_traced_process *process)
 {
 	put_value(&(struct json){out, tree, process}, value);
 }
 
-void kymo_event_put_values_json(FILE *out, const struct kymo_event *event)
+void kymo_value_put_brief(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
+			  const struct kymo_traced_process *process)
+{
+	put_brief(&(struct json){out, tree, process}, value, value->name);
+}
+
+typedef void (*json_putter)(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
+			    const struct kymo_traced_process *process);
+
+static void put_event(FILE *out, const struct kymo_event *event, json_putter put)
 {
 	struct kymo_value_tree tree = {0};
 	struct json json = {out, &tree, event->stream->process};
@@ -222,14 +284,24 @@ void kymo_event_put_values_json(FILE *out, const struct kymo_event *event)
 		has_variables = true;
 		put_variable(out, event, value->name, kymo_json_put);
 		putc_unlocked(':', out);
-		put_value(&json, value);
+		put(out, &tree, value, json.process);
 	}
 	fputs(has_variables ? "}" : "", out);
 	if (own) {
 		fputs(",\"value\":", out);
-		put_value(&json, own);
+		put(out, &tree, own, json.process);
 	}
 	kymo_value_tree_release(&tree);
+}
+
+void kymo_event_put_values_json(FILE *out, const struct kymo_event *event)
+{
+	put_event(out, event, kymo_value_put_json);
+}
+
+void kymo_event_put_values_brief(FILE *out, const struct kymo_event *event)
+{
+	put_event(out, event, kymo_value_put_brief);
 }
 
 /* As much of it as @columns have room for; returns how many bytes that were. */

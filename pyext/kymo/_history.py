@@ -15,6 +15,7 @@ BATCH = 256
 INTO, OVER, OUT, CONTINUE, SWITCH, EVENT = 1, 2, 3, 4, 5, 0
 STOPS = {1: "moved", 2: "break", 3: "missing", 4: "end"}
 LINE, FUNCTION, EXCEPTION = 0, 1, 2
+VALUES = {"all": 0, "brief": 1, "none": 2}
 
 
 class Event(NamedTuple):
@@ -75,7 +76,7 @@ class _Event(ctypes.Structure):
 
 class _Slice(ctypes.Structure):
     _fields_ = [
-        ("from_ns", c_int64), ("to_ns", c_int64), ("thread", c_int32), ("reserved", c_uint32), ("kinds", c_char_p),
+        ("from_ns", c_int64), ("to_ns", c_int64), ("thread", c_int32), ("values", c_uint32), ("kinds", c_char_p),
         ("files", POINTER(c_char_p)),
     ]  # fmt: skip
 
@@ -207,12 +208,14 @@ class Trace:
         """Where something is missing, as GAP and UNKNOWN events."""
         return list(self.events(kinds=("GAP", "UNKNOWN")))
 
-    def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None, files=None):
+    def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None, files=None, values="all"):
         """The events of all threads, or one, in the order in which they happened: an iterator.
 
         With `files`, those of code of these files, named as events name them, and those of no code, such as marks.
+
+        `values`: "brief", types, lengths, numbers, short texts and attributes of what variables hold, which is faster; "none".
         """
-        return Events(self, kinds, thread, start_ns, end_ns, files)
+        return Events(self, kinds, thread, start_ns, end_ns, files, values)
 
     def source(self, file, thread=0):
         """(text, verified): the bytes of a file as it was when recorded, and whether they are known to be what ran."""
@@ -275,13 +278,15 @@ class Trace:
 class Events:
     """Events of a trace, once, from the first to the last.  It is closed when it is over, or nobody has it any more."""
 
-    def __init__(self, trace, kinds, thread, start_ns, end_ns, files):
+    def __init__(self, trace, kinds, thread, start_ns, end_ns, files, values):
         self._trace, self._handle = trace, c_void_p()
+        if values not in VALUES:
+            raise ValueError(f"values={values!r}: it must be one of {', '.join(VALUES)}")
         wanted = _Slice(
             -(1 << 63) if start_ns is None else start_ns,
             (1 << 63) - 1 if end_ns is None else end_ns,
             -1 if thread is None else thread,
-            0,
+            VALUES[values],
             None if kinds is None else as_bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
             None if files is None else (c_char_p * (len(names := [*map(as_bytes, files)]) + 1))(*names),
         )

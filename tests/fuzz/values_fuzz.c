@@ -49,7 +49,10 @@ static void check_text(const struct kymo_value_tree *tree, const struct kymo_val
 	free(whole);
 }
 
-static void check_json(const struct kymo_value_tree *tree, const struct kymo_value *value)
+typedef void (*json_putter)(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
+			    const struct kymo_traced_process *process);
+
+static void check_json(const struct kymo_value_tree *tree, const struct kymo_value *value, json_putter put)
 {
 	char *text;
 	size_t bytes;
@@ -57,7 +60,7 @@ static void check_json(const struct kymo_value_tree *tree, const struct kymo_val
 	json_t *json;
 
 	CHECK(out);
-	kymo_value_put_json(out, tree, value, &nobody);
+	put(out, tree, value, &nobody);
 	CHECK(!fclose(out));
 	json = json_loadb(text, bytes, JSON_DECODE_INT_AS_REAL, NULL);
 	CHECK(json_is_string(json_object_get(json, "text")));
@@ -88,7 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_list(&tree, 1, 0, 1);
 	for (const struct kymo_value *value = kymo_value_at(&tree, 1); value; value = kymo_value_at(&tree, value->next)) {
 		check_text(&tree, value);
-		check_json(&tree, value);
+		check_json(&tree, value, kymo_value_put_json);
+		check_json(&tree, value, kymo_value_put_brief);
 		kymo_value_name(NULL, value->name);
 	}
 	free(payload);

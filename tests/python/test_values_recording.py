@@ -4,6 +4,7 @@ import marshal
 import subprocess
 from pathlib import Path
 
+import kymo as library
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -323,3 +324,38 @@ sys.stdout.write(repr([f(thing, 1, key=thing) for _ in range(3)]) + repr(sys.get
         with open(output, "w") as file:
             record([program], f"--values={scope}", "--events=full", "--no-stdlib", capture_output=False, stdout=file)
         assert output.read_text() == plain
+
+
+def test_brief_values(record):
+    """They are what all values are, less what is in them; the same program has the same ones each time."""
+    script = """\
+class Cart:
+    def __init__(self, rows):
+        self.rows, self.note = rows, "x" * 90
+def f(x):
+    return x
+for x in (None, True, -3, 2**80, 1.5, "ab", "y" * 90, b"c", [1, [2]], (), {"k": 1}, {3}, range(2), Cart([1]), ValueError("no"), f):
+    f(x)
+"""
+    texts = []
+    for _ in range(2):
+        with library.open(record(script, "--values=args", "--values-limits=text=300")) as trace:
+            both = [list(trace.events(kinds=("PY_START", "PY_RETURN"), values=how)) for how in ("all", "brief")]
+            none = list(trace.events(kinds=("PY_START", "PY_RETURN"), values="none"))
+            with pytest.raises(ValueError, match="must be one of all, brief, none"):
+                trace.events(values="some")
+        whole, brief = ([event for event in events if event.function == "f"] for events in both)
+        assert len(whole) == 32 and not any(event.values_json for event in none)
+        for one, other in zip(whole, brief):
+            for of, told in zip([*one.values.values(), one.value], [*other.values.values(), other.value]):
+                if of is None:
+                    assert told is None
+                    continue
+                assert (told.type, told.length, told.items, told.id) == (of.type, of.length, (), None)
+                is_short = of.type in ("NoneType", "bool", "int", "float", "str", "bytes") and len(of.text) < 64
+                assert told.text == (of.text if is_short else "…"), of
+                assert told.is_cut == (of.is_cut or of.type in ("str", "bytes") and not is_short)
+        cart = brief[26].values["x"]
+        assert {name: (value.type, value.text) for name, value in cart.attributes.items()} == {"rows": ("list", "…"), "note": ("str", "…")}
+        texts.append([event.values_json for event in brief])
+    assert texts[0] == texts[1]
