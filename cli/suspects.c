@@ -6,8 +6,8 @@
 static const char help[] =
 	"usage: kymo suspects [options] --pass TRACE… --fail TRACE…\n"
 	"\n"
-	"What goes with failing: lines, branches, calls, exceptions and orders that attempts which\n"
-	"failed have, and those which passed have not, ranked.\n"
+	"What goes with failing: lines, branches, calls, exceptions, orders and, where they were\n"
+	"recorded, values that attempts which failed have, and those which passed have not, ranked.\n"
 	"\n"
 	"  --pass=TRACE…      attempts that passed\n"
 	"  --fail=TRACE…      attempts that failed\n"

@@ -262,7 +262,7 @@ def test_a_call_that_was_not_made(suspects):
 def test_nothing_separates_them(suspects):
     done = suspects("import sys\nprint(int(sys.argv[1]) > 2)\n", [["1"]], [["3"]], check=False)
     assert done.returncode == 1 and json.loads(done.stdout)["suspects"] == []
-    assert done.stderr == "kymo: what ran was the same in all attempts; values were not recorded\n"
+    assert done.stderr == "kymo: what ran was the same in all attempts; values were not recorded: kymo record --values=args or --values=locals does that\n"
 
 
 def test_only_what_went_with_passing(suspects):

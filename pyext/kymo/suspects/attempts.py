@@ -12,7 +12,8 @@ from kymo.coverage.merging import only_contexts
 from kymo.coverage.model import Branch, Counts
 from kymo.coverage.scope import Scope
 from kymo.coverage.settings import Settings
-from kymo.suspects.elements import BRANCH, CALL, GO, INTERLEAVING, LINE, NO_CALL, OF_SEQUENCES, Key
+from kymo.suspects.elements import BRANCH, CALL, GO, INTERLEAVING, LINE, NO_CALL, OF_SEQUENCES, VALUE, Key
+from kymo.suspects.predicates import RAN, RETURNED, YIELDED, is_equality
 from kymo.suspects.sequences import Loops, Sequences, find_loops, read_sequences
 
 
@@ -38,14 +39,31 @@ class Attempt:
             return None if called is None else not called
         if key in self.present:
             return True
+        if key[0] == VALUE:
+            return self._has_value(key)
         if key[0] in OF_SEQUENCES:
             is_known = self.has_sequences and not self.sequences.is_cut
             return False if is_known and (key[0] != INTERLEAVING or self.sequences.has_turns) else None
         return None if key[1] in self.incomplete else False
 
+    def _has_value(self, key: Key) -> bool | None:
+        """It did not hold, for all that was observed."""
+        _, file, function, how, line = key[:5]
+        values = self.sequences.values
+        if not self.has_sequences or self.sequences.is_cut:
+            return None
+        if key[1:-1] in values.observed:
+            return None if key[1:-1] in values.many and is_equality(key[-1]) else False
+        was_there = self.has((LINE, file, line) if how == RAN else (CALL, file, function))
+        if how in (RETURNED, YIELDED) and (file, function) in values.told:
+            was_there = False  # it has not come to that
+        return None if was_there is not False else False
+
     def time(self, key: Key) -> int | None:
         """When it was first seen, as a number of events; None: it is not known."""
         first = self.sequences.first
+        if key[0] == VALUE:
+            return self.sequences.values.first.get(key)
         return first.get((GO, *key[1:]), first.get((LINE, key[1], key[2]))) if key[0] == BRANCH else first.get(key)
 
 
@@ -93,6 +111,7 @@ def _read(trace: Trace, counts: Counts, attempt: Attempt, settings: Settings, te
     if attempt.has_sequences:
         kinds = OF_SEQUENCES | ({CALL} if test is not None else set())
         attempt.present.update(key for key in attempt.sequences.first if key[0] in kinds)
+        attempt.present.update(attempt.sequences.values.first)
     return attempt
 
 

@@ -74,8 +74,14 @@ def _suspects(argv: list[str]) -> int:
             _warn(f"{len(found) - options.limit} more; --limit shows them")
         return FOUND
     _warn("nothing ran more often in the attempts that failed: what differs went with passing" if differing else
-          "what ran was the same in all attempts; values were not recorded")
+          "what ran was the same in all attempts" + _told_of_values(attempts))
     return NONE
+
+
+def _told_of_values(attempts) -> str:
+    if all(attempt.sequences.values.observed for attempt in attempts):
+        return ", and so was what is known of values"
+    return "; values were not recorded: kymo record --values=args or --values=locals does that"
 
 
 def _tell_changes(attempts) -> None:

@@ -10,6 +10,7 @@
     ORDER         file, qualified name, line, a line that ran first after that, in one activation
     CALL_ORDER    file and qualified name of the caller, two functions as (file, qualified name)
     INTERLEAVING  file, qualified name, line where a thread stood, qualified name and line that another ran meanwhile
+    VALUE         file, qualified name, how it was told, line, name of a variable, a predicate: see predicates.py
     GO            file, line, next line of the activation: not ranked; it tells when a branch was taken
 """
 
@@ -17,9 +18,10 @@ from typing import Any
 
 LINE, BRANCH, CALL, NO_CALL, EXCEPTION = "line", "branch", "call", "no call", "exception"
 ROUND, ORDER, CALL_ORDER, INTERLEAVING, GO = "round", "order", "call order", "interleaving", "go"
+VALUE = "value"
 
 # Of elements that say the same, the earlier kind is told.
-KINDS = (BRANCH, EXCEPTION, CALL, LINE, ROUND, ORDER, CALL_ORDER, INTERLEAVING, NO_CALL)
+KINDS = (BRANCH, EXCEPTION, CALL, LINE, ROUND, ORDER, CALL_ORDER, INTERLEAVING, VALUE, NO_CALL)
 OF_SEQUENCES = {EXCEPTION, ROUND, ORDER, CALL_ORDER, INTERLEAVING}
 
 Key = tuple[Any, ...]

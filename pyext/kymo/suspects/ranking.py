@@ -5,13 +5,15 @@ Ochiai: Abreu, Zoeteweij, van Gemund, "An Evaluation of Similarity Coefficients 
 Tarantula: Jones, Harrold, "Empirical Evaluation of the Tarantula Automatic Fault-Localization Technique", ASE 2005.
 DStar, with the exponent 2: Wong, Debroy, Gao, Li, "The DStar Method for Effective Software Fault Localization",
 IEEE Transactions on Reliability 63 (2014).
+Of predicates over values only those are candidates whose Increase is above 0: Liblit et al., see predicates.py.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kymo.suspects.attempts import Attempt
 from kymo.suspects.elements import (
@@ -25,10 +27,14 @@ from kymo.suspects.elements import (
     NO_CALL,
     ORDER,
     ROUND,
+    VALUE,
     Key,
 )
+from kymo.suspects.predicates import CALLED, DISTINCT, RAN, expression, is_equality, order
 
 FACTS = 3  # of one suspect, that are told
+VALUES = 2  # of these, where there are others
+ALIKE = 3  # suspects that are nothing but values, which the same attempts had: a value that is passed on is in many functions
 SHOWN = 6  # lines of an interrupted thread
 
 
@@ -63,6 +69,7 @@ class Fact:
     kind: str
     lines: list[int]  # the first is where it is
     text: str
+    expression: str | None = None  # that held there: of VALUE
 
 
 @dataclass(slots=True)
@@ -87,6 +94,7 @@ def rank(attempts: list[Attempt], measure: str = "ochiai") -> tuple[list[Suspect
     everything = set().union(*(attempt.present for attempt in attempts))
     always = everything.intersection(*(attempt.present for attempt in attempts))
     candidates = everything - always
+    candidates -= _idle_predicates(candidates, attempts)
     candidates |= {(NO_CALL, *key[1:]) for key in candidates if key[0] == CALL}
     where = {key: tuple(attempt.has(key) for attempt in attempts) for key in candidates}
     functions: dict[tuple[str, int], str] = {}
@@ -99,10 +107,12 @@ def rank(attempts: list[Attempt], measure: str = "ochiai") -> tuple[list[Suspect
             continue
         if support.failing * support.passing_known <= support.passing * support.failing_known:
             continue
+        if key[0] == VALUE and is_equality(key[-1]) and support.failing < min(2, support.failing_known):
+            continue  # every attempt has values of its own
         if not _is_redundant(key, known, where):
             elements.append(_Element(key, MEASURES[measure](support), support, known, _time(attempts, key)))
     elements.sort(key=lambda each: (-each.score, each.time, KINDS.index(each.key[0]), each.key[1], str(each.key[2:])))
-    return _fold(elements, attempts, functions), len(candidates)
+    return _fold(_without_repetitions(elements), attempts, functions), len(candidates)
 
 
 def _support(attempts: list[Attempt], where: tuple[bool | None, ...]) -> Support:
@@ -132,6 +142,46 @@ def _is_redundant(key: Key, found: tuple[bool | None, ...], where: dict[Key, tup
     return any(where.get(part) == found for part in parts)
 
 
+def _idle_predicates(candidates: set[Key], attempts: list[Attempt]) -> set[Key]:
+    """Those that say no more than that their place ran, and equalities where there are many different values."""
+    observed: dict[tuple[Any, ...], list[int]] = {}
+    equal: Counter[tuple[Any, ...]] = Counter()
+    for attempt in attempts:
+        for place in attempt.sequences.values.observed:
+            observed.setdefault(place, [0, 0])[attempt.has_failed] += 1
+    values = [key for key in candidates if key[0] == VALUE]
+    equal.update(key[1:-1] for key in values if is_equality(key[-1]))
+    idle = set()
+    for key in values:
+        passing, failing = observed[key[1:-1]]
+        held = [0, 0]
+        for attempt in attempts:
+            held[attempt.has_failed] += key in attempt.present
+        # Increase: of the attempts in which it held more have failed than of those in which it was observed.
+        if held[True] * passing <= failing * held[False] or is_equality(key[-1]) and equal[key[1:-1]] > DISTINCT:
+            idle.add(key)
+    return idle
+
+
+def _without_repetitions(elements: list[_Element]) -> list[_Element]:
+    """Of a predicate the first place in each function, and of what the same attempts had one predicate of a variable."""
+    places: set[tuple[Any, ...]] = set()
+    best: dict[tuple[Any, ...], _Element] = {}
+    for element in elements:
+        if element.key[0] != VALUE:
+            continue
+        file, function, _, _, name, predicate = element.key[1:]
+        if (file, function, name, predicate) in places:
+            continue
+        places.add((file, function, name, predicate))
+        alike = (element.where, file, function, name)
+        known = best.get(alike)
+        if known is None or (element.time, order(predicate)) < (known.time, order(known.key[-1])):
+            best[alike] = element
+    kept = {element.key for element in best.values()}
+    return [element for element in elements if element.key[0] != VALUE or element.key in kept]
+
+
 def _fold(elements: list[_Element], attempts: list[Attempt], functions: dict[tuple[str, int], str]) -> list[Suspect]:
     """Elements of one function that the same attempts had are one suspect."""
     groups: dict[tuple[object, ...], list[_Element]] = {}
@@ -139,7 +189,13 @@ def _fold(elements: list[_Element], attempts: list[Attempt], functions: dict[tup
         file, function = _place(element.key, functions)
         groups.setdefault((element.where, element.key[0] == NO_CALL, file, function), []).append(element)
     suspects = []
+    alike: Counter[tuple[bool, ...]] = Counter()
     for (_, _, file, function), group in groups.items():
+        if all(element.key[0] == VALUE for element in group):
+            had = tuple(map(bool, group[0].where))
+            alike[had] += 1
+            if alike[had] > ALIKE:
+                continue
         facts: list[Fact] = []
         meanwhile: dict[tuple[int, str], Fact] = {}
         for element in group:
@@ -152,6 +208,9 @@ def _fold(elements: list[_Element], attempts: list[Attempt], functions: dict[tup
             if element.key[0] == LINE and any(element.key[2] in known.lines for known in facts):
                 continue
             facts.append(fact)
+        values = [fact for fact in facts if fact.kind == VALUE]
+        if len(values) < len(facts):
+            facts = [fact for fact in facts if fact not in values[VALUES:]]
         suspects.append(Suspect(group[0].score, group[0].support, str(file), function, facts[:FACTS]))  # type: ignore[arg-type]
     return suspects
 
@@ -181,6 +240,11 @@ def _describe(key: Key, attempts: list[Attempt]) -> Fact:
     if kind == CALL_ORDER:
         earlier, later = (_start(attempts, each, True) for each in key[3:])
         return Fact(kind, [earlier], f"{key[3][1]} was called before {key[4][1]} ({key[4][0]}:{later})")
+    if kind == VALUE:
+        _, _, function, how, line, name, predicate = key
+        told = expression(name, predicate)
+        return Fact(kind, [line if how != CALLED else _start(attempts, (file, function))],
+                    f"{how}, and {'then ' if how == RAN else ''}{told}", told)
     to = next((lines for each in attempts if (lines := each.sequences.next_lines.get(key))), {})
     stood = f"stood between here and line {list(to)[-1]}" if to else "stood here"
     return Fact(kind, _lines((key[3], *to))[:SHOWN], f"{stood} while another thread ran {key[4]}, line {key[5]}")

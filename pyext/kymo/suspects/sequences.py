@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kymo._history import Trace
 from kymo.suspects.elements import CALL, CALL_ORDER, EXCEPTION, GO, INTERLEAVING, LINE, ORDER, ROUND, Key
+from kymo.suspects.predicates import CALLED, RAN, RETURNED, YIELDED, Observer, Told, Values
 
 EVENTS = 1_000_000  # of one attempt
 ROUNDS = 5  # of a loop, from its first on
@@ -29,12 +30,13 @@ class Sequences:
     bodies: dict[tuple[str, str], int] = field(default_factory=dict)  # of functions: the first line that ran
     # Of interleavings: the lines up to the next event that was recorded, for it may have stood in front of any of them.
     next_lines: dict[Key, dict[int, None]] = field(default_factory=dict)
+    values: Values = field(default_factory=Values)
     is_cut: bool = False  # not all was looked at, or something is missing
     has_turns: bool = True  # the order between threads is known
 
 
 class _Frame:
-    __slots__ = ("file", "function", "start", "line", "rounds", "order", "callees", "pending")
+    __slots__ = ("file", "function", "start", "line", "rounds", "order", "callees", "pending", "values")
 
     def __init__(self, file: str, function: str):
         self.file, self.function = file, function
@@ -44,6 +46,7 @@ class _Frame:
         self.order: dict[int, int] = {}
         self.callees: dict[tuple[str, str], int] = {}
         self.pending: list[Key] = []
+        self.values: dict[str, Told] = {}
 
 
 class _Thread:
@@ -93,9 +96,11 @@ class _Walk:
         self.asked = {thread.process: is_asked is None for thread in self.threads}
         self.orders: dict[tuple[str, str, str], set[tuple[object, ...]]] = {}
         self.now = 0
+        self.observer = Observer(has_lines=(trace.config or {}).get("values") != "args")
+        self.found.values = self.observer.found
 
     def run(self, trace: Trace) -> Sequences:
-        for event in trace.events(kinds=KINDS, files=self.names):
+        for event in trace.events(kinds=KINDS, files=self.names, values="brief"):
             thread = self.threads[event.thread]
             if event.event == "MARK":
                 self._mark(thread, event.name or "")
@@ -133,8 +138,12 @@ class _Walk:
         if kind == "LINE":
             if not stack or stack[-1].function != function or stack[-1].file != file:
                 stack.append(_Frame(file, function))
+            frame = stack[-1]
+            if event.values_json:
+                frame.values.update(self.observer.read(event.values_json))
+            self._values_after(frame)
             if event.line is not None:
-                self._line(thread, stack[-1], event.line)
+                self._line(thread, frame, event.line)
         elif kind == "PY_START":
             self._see((CALL, file, function))
             caller = stack[-1] if stack else thread.root
@@ -142,6 +151,9 @@ class _Walk:
                 caller.callees.setdefault((file, function), self.now)
             stack.append(_Frame(file, function))
             stack[-1].start = event.line
+            if event.values_json:
+                stack[-1].values.update(self.observer.read(event.values_json))
+                self.observer.see(file, function, CALLED, 0, stack[-1].values.values(), self.now)
         elif kind in ("PY_RESUME", "PY_THROW"):
             waiting = thread.suspended.get((file, function), [])
             # Of several that wait it is not known which one goes on.
@@ -152,6 +164,8 @@ class _Walk:
                 self._see((EXCEPTION, file, function, event.line, event.name or "an exception"))
         elif stack and stack[-1].function == function and stack[-1].file == file:
             frame = stack.pop()
+            if event.values_json:
+                self._result(frame, YIELDED if kind == "PY_YIELD" else RETURNED, event)
             if kind == "PY_YIELD":
                 thread.suspended.setdefault((file, function), []).append(frame)
             else:
@@ -159,6 +173,18 @@ class _Walk:
         if not event.k and stack:
             stack[-1].pending.clear()
         thread.last = kind
+
+    def _values_after(self, frame: _Frame) -> None:
+        """The variables as the frame's last line has left them."""
+        if frame.line is not None and frame.values and self.observer.has_lines:
+            self.observer.see(frame.file, frame.function, RAN, frame.line, frame.values.values(), self.now)
+
+    def _result(self, frame: _Frame, how: str, event) -> None:
+        told = self.observer.read(event.values_json)
+        frame.values.update((name, value) for name, value in told.items() if name)
+        self._values_after(frame)
+        if "" in told and event.line is not None:
+            self.observer.see(frame.file, frame.function, how, event.line, (told[""],), self.now)
 
     def _line(self, thread: _Thread, frame: _Frame, line: int) -> None:
         file, function, before = frame.file, frame.function, frame.line
