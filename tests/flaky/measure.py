@@ -33,6 +33,12 @@ def causes(program):
     return program.name, lines, None
 
 
+def how(program):
+    """The options of `kymo record` that the program asks for."""
+    match = re.search(r"^# kymo record (.*)$", program.read_text(), re.M)
+    return match[1].split() if match else []
+
+
 def environment(options):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KYMO", "PYTHON"))}
     return kept | {"KYMO_PYTHON": options.python}
@@ -47,7 +53,7 @@ def record(program, options):
     while min(map(len, traces.values())) < options.each and tried < options.tries:
         tried += 1
         trace = folder / "attempt.kymo"
-        words = [options.kymo, "record", "-q", "-f", "-o", trace, "--", options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        words = [options.kymo, "record", "-q", "-f", "-o", trace, *how(program), "--", options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                  program.name]
         done = subprocess.run(words, cwd=program.parent, env=environment(options), capture_output=True, text=True, timeout=TIMEOUT)
         if done.returncode not in (0, 1):
@@ -130,9 +136,9 @@ def main():
     print("|---|---|---|---|---|")
     with ThreadPoolExecutor(options.jobs) as pool:
         for program, (passed, failed) in zip(chosen, pool.map(lambda each: record(each, options), chosen)):
-            number, how = rank(program, passed, failed, options) if passed and failed else (None, "one side is missing")
+            number, by = rank(program, passed, failed, options) if passed and failed else (None, "one side is missing")
             at = count_places(program, passed, failed, options)
-            print(f"| `{program.stem}` | {len(passed)}, {len(failed)} | {at} | {number or 'missed'} | {how} |", flush=True)
+            print(f"| `{program.stem}` | {len(passed)}, {len(failed)} | {at} | {number or 'missed'} | {by} |", flush=True)
 
 
 if __name__ == "__main__":

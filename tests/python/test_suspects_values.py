@@ -259,6 +259,26 @@ def test_many_different_values_are_no_candidates(suspects):
         assert ("x == 'odd'" in done.stdout) == is_told
 
 
+def test_a_cause_that_only_values_show(kymo, tmp_path):
+    """The program of the zoo, with a clock that ticks, or does not, as it is told."""
+    (tmp_path / "test_coarse_clock.py").write_text((ROOT / "tests" / "flaky" / "test_coarse_clock.py").read_text())
+    (tmp_path / "once.py").write_text("import sys, time\nticks = iter(range(0, 10**9, int(sys.argv[1])))\n"
+                                      "time.monotonic_ns = lambda: next(ticks)\n"
+                                      "import test_coarse_clock\ntest_coarse_clock.test_the_rate_is_known()\n")
+    for values, is_found in (("locals", True), ("none", False)):
+        traces = {0: [], 1: []}
+        for number, tick in enumerate((1, 10**6, 10, 2 * 10**6)):
+            trace = tmp_path / f"{values}-{number}.kymo"
+            done = kymo("record", "-q", "-o", trace, f"--values={values}", "--values-for=test_coarse_clock.py", "once.py", tick, cwd=tmp_path,
+                        check=False)
+            traces[done.returncode].append(trace)
+        done = kymo("suspects", "--json", "--pass", *traces[0], "--fail", *traces[1], cwd=tmp_path)
+        found = json.loads(done.stdout)["suspects"]
+        shown = [[line["source"] for fact in each["facts"] for line in fact["lines"]] for each in found]
+        assert ("taken = now_ms() - started  # cause" in shown[0]) == is_found
+        assert is_found or not any("# cause" in line for lines in shown for line in lines)
+
+
 def test_the_guide(kymo, tmp_path):
     text = (ROOT / "docs" / "guide" / "suspects.md").read_text().partition("## Values\n")[2]
     program, shown = re.findall(r"```python\n(.*?)```", text, re.S)[0], re.findall(r"```\n(  1 .*?)```", text, re.S)[0]
