@@ -9,6 +9,7 @@ import sys
 import pytest
 
 MODES = ("off", "on", "retain-on-failure", "retain-on-first-failure")
+VALUES = ("none", "args", "locals", "globals")
 
 
 def pytest_addoption(parser):
@@ -24,14 +25,16 @@ def pytest_addoption(parser):
                     help="compare with the passing tests in DIR; with --kymo=on: save them there")
     group.addoption("--kymo-runner", dest="kymo_runner", action="store_true", default=None,
                     help="record pytest and its plugins, too")
-    for name in "kymo", "kymo_dir", "kymo_last", "kymo_baseline":
+    group.addoption("--kymo-values", choices=VALUES, dest="kymo_values", metavar="SCOPE",
+                    help="record what variables hold in files of the project: args, locals, globals")
+    for name in "kymo", "kymo_dir", "kymo_last", "kymo_baseline", "kymo_values":
         parser.addini(name, f"as --{name.replace('_', '-')}", default=None)
     for name in "kymo_diff", "kymo_runner":
         parser.addini(name, f"as --{name.replace('_', '-')}", type="bool", default=None)
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "kymo(events): the events that are recorded of this test, as --events of kymo record")
+    config.addinivalue_line("markers", "kymo(events, values): the events and values that are recorded of this test, as of kymo record")
     file = config.rootpath / "pyproject.toml"
     if config.option.kymo or config.getini("kymo") or file.is_file() and b"tool.kymo" in file.read_bytes():
         from kymo.testing import session

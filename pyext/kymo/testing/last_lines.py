@@ -12,12 +12,13 @@ _EXITS = {"PY_RETURN", "PY_YIELD", "PY_UNWIND"}
 _KINDS = ",".join(["LINE", "RAISE", *sorted(_ENTRIES | _EXITS)])
 # Events of a thread that are looked through, and if all of them belong to tools.
 _WINDOWS = (2000, 50000)
-_LONGEST = 100
+_LONGEST, _LONGEST_VALUE = 100, 40
 
 
 class Frame:
     def __init__(self, is_hidden, event):
         self.is_hidden, self.last = is_hidden, event
+        self.line, self.values = None, {}  # its last LINE; what is told of variables, and not shown at a line yet
 
 
 def _follow(events, owner_of):
@@ -33,11 +34,21 @@ def _follow(events, owner_of):
             stack.append(Frame(is_hidden, event))
         elif event["line"] is not None:
             stack[-1].last = event
+        _note_values(stack[-1], event)
         if not is_hidden:
             kept.append(event)
         if kind in _EXITS:
             stack.pop()
     return kept, stack[-1].last if stack and not stack[-1].is_hidden else None
+
+
+def _note_values(frame, event):
+    """Arguments go to the first line of a call, what it returns to the last."""
+    frame.values |= event.get("values") or {}
+    if event["event"] == "LINE":
+        frame.line, event["values"], frame.values = event, frame.values, {}
+    elif event["event"] in _EXITS and frame.line and "value" in event:
+        frame.line["result"] = event["value"]
 
 
 def _find_failure(events, traceback):
@@ -69,8 +80,19 @@ def _place(event, folder):
     text = linecache.getline(file, event["line"]).strip()
     if file.startswith(f"{folder}{os.sep}"):
         file = os.path.relpath(file, folder)
-    text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return f"{file}:{event['line']} {event['function']}", text
+    return f"{file}:{event['line']} {event['function']}", _cut(text, _LONGEST) + _values(event)
+
+
+def _cut(text, length):
+    return text if len(text) <= length else text[:length] + "…"
+
+
+def _values(event):
+    """As a comment: what variables have got since the line before, and what the line returned."""
+    shown = [f"{name}={_cut(value['text'], _LONGEST_VALUE)}" for name, value in (event.get("values") or {}).items()]
+    result = f"-> {_cut(event['result']['text'], _LONGEST_VALUE)}" if "result" in event else ""
+    text = "  ".join(filter(None, (_cut(", ".join(shown), _LONGEST), result)))
+    return f"  # {text}" if text else ""
 
 
 def _escape(text):

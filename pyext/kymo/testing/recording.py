@@ -13,29 +13,33 @@ from kymo._settings import settings as options_from_elsewhere
 class Recording:
     """Traces STEM.kymo, STEM-2.kymo …: one for each run of tests that ask for the same events.
 
-    `omit` are globs of files that are left out besides those that the user's options name.  With `retains` everything lies in segments, one after another: end_segment() says what becomes of each.  If the process is
+    `omit` are globs of files that are left out besides those that the user's options name.  `values`, or what a test's marker asks for, are
+    those of files below `root`, if the user's options name none.  With `retains` everything lies in segments, one after another: end_segment() says what becomes of each.  If the process is
     recorded already, the segments are parts of that trace.
     """
 
-    def __init__(self, stem, retains, omit):
+    def __init__(self, stem, retains, omit, root, values=None):
         self._stem, self._retains, self._omit = stem, retains, omit
-        self._events = None
+        self._root, self._values = root, values
+        self._wanted = None
         self._count = 0
         self._is_on = self._in_segment = False
         self.has_kept = False  # something for whose sake the trace is
         self.path = None  # of the trace; None: nothing is recorded, or it is not known where to
         self.is_joined = kymo.is_recording()
 
-    def start(self, events=None):
-        """Go on recording these events, None: those that the user's options name.  Raises what kymo.start() does."""
-        if self._is_on and (events == self._events or self.is_joined):
+    def start(self, events=None, values=None):
+        """Go on recording these, None: what the user's options name.  Raises what kymo.start() does."""
+        wanted = events, values or self._values
+        if self._is_on and (wanted == self._wanted or self.is_joined):
             return
         self.stop()
         given = options_from_elsewhere()
         omitted = given.get("omit", [])
         options = {"omit": [*([omitted] if isinstance(omitted, str) else omitted), *self._omit]}
-        if events is not None:
-            options["events"] = events
+        options |= {name: value for name, value in zip(("events", "values"), wanted, strict=True) if value is not None}
+        if wanted[1] not in (None, "none") and "values_for" not in given:
+            options["values_for"] = [f"{self._root}{os.sep}*"]
         if self._retains and "no_subprocesses" not in given:
             options["no_subprocesses"] = True  # they have no segments: all of it would be kept
         if self.is_joined:
@@ -47,7 +51,7 @@ class Recording:
             path.parent.mkdir(parents=True, exist_ok=True)
             kymo.start(path, **options)
             self.path = path
-        self._events, self._is_on, self.has_kept = events, True, False
+        self._wanted, self._is_on, self.has_kept = wanted, True, False
         self.begin_segment()
 
     def stop(self, keep=False):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-from kymo.pytest_plugin import MODES
+from kymo.pytest_plugin import MODES, VALUES
 
-_NAMES = ("mode", "dir", "last", "diff", "baseline", "runner")
+_NAMES = ("mode", "dir", "last", "diff", "baseline", "runner", "values")
 
 
 class Settings(NamedTuple):
@@ -18,6 +18,7 @@ class Settings(NamedTuple):
     diff: bool
     baseline: Path | None
     runner: bool  # pytest and its plugins are recorded, too
+    values: str | None  # None: what the options of recordings say
 
     @property
     def is_on(self):
@@ -70,7 +71,10 @@ def read(config):
         raise pytest.UsageError(f"kymo: there is no mode {mode!r}, but " + ", ".join(MODES))
     if not str(last).isdecimal():
         raise pytest.UsageError(f"kymo_last: {last!r} is no number of lines")
+    values = find("values", None)[0]
+    if values not in (None, *VALUES):
+        raise pytest.UsageError(f"kymo_values: {values!r} is none of " + ", ".join(VALUES))
     folder, base = find("dir", "kymo-traces")
     baseline, baseline_base = find("baseline", None)
     diff, runner = (bool(find(name, False)[0]) for name in ("diff", "runner"))
-    return Settings(mode, base / folder, int(last), diff, baseline and baseline_base / baseline, runner)
+    return Settings(mode, base / folder, int(last), diff, baseline and baseline_base / baseline, runner, values)

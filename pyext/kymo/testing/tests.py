@@ -84,7 +84,8 @@ class Tests:
             return (yield)
         Tests._running = self
         with self._guard:
-            self._recording = Recording(self._stem, self._settings.retains, omit=[] if self._settings.runner else machinery(self._config))
+            self._recording = Recording(self._stem, self._settings.retains, omit=[] if self._settings.runner else machinery(self._config),
+                                        root=self._config.rootpath, values=self._settings.values)
             self._recording.start()
         try:
             return (yield)
@@ -105,7 +106,7 @@ class Tests:
 
     def _begin(self, item):
         self._attempt = None
-        self._recording.start(_events_of(item))
+        self._recording.start(**_wanted_of(item))
         self._attempt = Attempt(item)
         if not self._settings.retains and self._recording.path:
             reports.add_trace(item.user_properties, self._recording.path)
@@ -188,15 +189,15 @@ class Tests:
         self._recording.begin_segment()
 
 
-def _events_of(item):
-    """What its closest marker asks for, or None; item.get_closest_marker() takes twenty calls to say that there is none."""
+def _wanted_of(item):
+    """What its closest marker asks for; item.get_closest_marker() takes twenty calls to say that there is none."""
     node = item
     while node:
         for marker in node.own_markers:
             if marker.name == "kymo":
-                return marker.kwargs.get("events")
+                return {name: marker.kwargs.get(name) for name in ("events", "values")}
         node = node.parent
-    return None
+    return {}
 
 
 def _is_expected(item, call):
