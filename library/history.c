@@ -12,6 +12,9 @@
 #include "replay/event_values.h"
 #include "replay/merge.h"
 #include "replay/sources.h"
+#include "replay/text.h"
+
+#define TEXT_COLUMNS 100U
 
 int kymo_history_open(const char *path, struct kymo_history **out, char *error, size_t error_bytes)
 {
@@ -78,7 +81,22 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 	};
 }
 
-int kymo_history_values(const struct kymo_event *event, bool is_brief, char **values)
+static void put_text(FILE *out, const struct kymo_event *event)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+
+	if (memory) {
+		kymo_event_put_values(memory, event, TEXT_COLUMNS);
+		fclose(memory);
+	}
+	fputs(",\"text\":", out);
+	kymo_json_put(out, text ? text : "");
+	free(text);
+}
+
+int kymo_history_values(const struct kymo_event *event, enum kymo_history_values how, char **values)
 {
 	size_t bytes;
 	FILE *out;
@@ -89,7 +107,10 @@ int kymo_history_values(const struct kymo_event *event, bool is_brief, char **va
 	out = open_memstream(values, &bytes);
 	if (!out)
 		return -ENOMEM;
-	(is_brief ? kymo_event_put_values_brief : kymo_event_put_values_json)(out, event);
+	if (how == KYMO_HISTORY_VALUES_TEXT)
+		put_text(out, event);
+	else
+		(how == KYMO_HISTORY_VALUES_BRIEF ? kymo_event_put_values_brief : kymo_event_put_values_json)(out, event);
 	fputs(ftell(out) ? "}" : ",}", out);
 	if (fclose(out)) {
 		free(*values);
@@ -156,7 +177,7 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 		free(events);
 		return kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
 	}
-	if (slice->values > KYMO_HISTORY_VALUES_NONE) {
+	if (slice->values > KYMO_HISTORY_VALUES_TEXT) {
 		free(events);
 		return kymo_fail(&history->error, -EINVAL, "there is no way %u to tell values", (unsigned)slice->values);
 	}
@@ -201,7 +222,7 @@ static int put_values(struct kymo_history_events *events, const struct kymo_even
 	if (!event->values.bytes || events->slice.values == KYMO_HISTORY_VALUES_NONE)
 		return 0;
 	if (kymo_grow(&events->values, &events->values_capacity, events->values_count + 1, sizeof(*events->values)) ||
-	    kymo_history_values(event, events->slice.values == KYMO_HISTORY_VALUES_BRIEF, &values))
+	    kymo_history_values(event, (enum kymo_history_values)events->slice.values, &values))
 		return kymo_fail(&events->history->error, -ENOMEM, "out of memory");
 	out->values = events->values[events->values_count++] = values;
 	return 0;

@@ -74,6 +74,7 @@ enum kymo_history_values {
 	KYMO_HISTORY_VALUES_ALL = 0,
 	KYMO_HISTORY_VALUES_BRIEF = 1, /* types, lengths, numbers and short texts; nothing in them but attributes of what variables hold; no ids */
 	KYMO_HISTORY_VALUES_NONE = 2,
+	KYMO_HISTORY_VALUES_TEXT = 3, /* {"text": "x=3, y='a'  -> 5"}: as people are shown them, about a hundred columns */
 };
 
 /* What events are read; all zero but @to_ns = INT64_MAX and @thread = -1: all. */

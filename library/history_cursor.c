@@ -100,7 +100,7 @@ void kymo_history_cursor_event(struct kymo_history_cursor *cursor, struct kymo_h
 
 	kymo_history_put_event(&cursor->history->trace.timeline, at, event);
 	free(cursor->values);
-	if (kymo_history_values(at, false, &cursor->values))
+	if (kymo_history_values(at, KYMO_HISTORY_VALUES_ALL, &cursor->values))
 		cursor->values = NULL;
 	event->values = cursor->values;
 }

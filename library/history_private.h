@@ -17,7 +17,7 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 
 /* Its values as JSON to *@values, to be freed; NULL: it has none.  0 or -ENOMEM. */
 KYMO_MUST_CHECK
-int kymo_history_values(const struct kymo_event *event, bool is_brief, char **values);
+int kymo_history_values(const struct kymo_event *event, enum kymo_history_values how, char **values);
 
 /* The mask of the kinds that @names has, as kymo_history_slice.kinds; 0: one of them is none. */
 uint64_t kymo_history_kinds(const char *names);

@@ -16,6 +16,7 @@ INTO, OVER, OUT, CONTINUE, SWITCH, EVENT = 1, 2, 3, 4, 5, 0
 STOPS = {1: "moved", 2: "break", 3: "missing", 4: "end"}
 LINE, FUNCTION, EXCEPTION = 0, 1, 2
 VALUES = {"all": 0, "brief": 1, "none": 2}
+TEXT = "text"  # as people are shown them: {"text": …}, for who makes pages
 
 
 class Event(NamedTuple):
@@ -280,13 +281,13 @@ class Events:
 
     def __init__(self, trace, kinds, thread, start_ns, end_ns, files, values):
         self._trace, self._handle = trace, c_void_p()
-        if values not in VALUES:
+        if values not in VALUES and values != TEXT:
             raise ValueError(f"values={values!r}: it must be one of {', '.join(VALUES)}")
         wanted = _Slice(
             -(1 << 63) if start_ns is None else start_ns,
             (1 << 63) - 1 if end_ns is None else end_ns,
             -1 if thread is None else thread,
-            VALUES[values],
+            VALUES.get(values, 3),
             None if kinds is None else as_bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
             None if files is None else (c_char_p * (len(names := [*map(as_bytes, files)]) + 1))(*names),
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import kymo
 from kymo import _page
-from kymo.profile import _tree, charts, command, durations, flamegraph, page, timeline
+from kymo.profile import _tree, charts, command, durations, flamegraph, page, timeline, told_values
 from kymo.profile._tree import Line, Profile, Slice, Thread
 from kymo.profile.edges import edges_of, function_of, times_of
 from kymo.profile.names import one_line, qualified, thread_name
@@ -86,6 +86,7 @@ class Page:
         self.trace, self.path, self.profile, self.calls = trace, path, profile, calls
         self.wanted, self.version = wanted, version
         self.overhead_ns = overhead_ns
+        self.values = told_values.read(trace, wanted)
         take_off(profile, overhead_ns)
         self.times = {times.function: times for times in sorted(times_of(profile), key=lambda each: -each.self_ns)}
         self.edges = edges_of(profile)
@@ -128,6 +129,7 @@ class Page:
             ("Threads", str(len(self.profile.threads))),
             ("Events", _count(self.profile.events, "event")),
             ("Lost", _count(self.profile.lost, "event")),
+            ("Values", f"{config.get('values')}: this page holds what variables held" if self.values else ""),
             ("Part", _described(self.wanted)),
             ("Made by", f"Kymo {self.version}".strip()),
         ]
@@ -253,12 +255,13 @@ class Page:
         functions, edges = [], []
         for number, function in enumerate(self.numbers.of):
             of = self.times.get(function)
+            told = self.values.call(function.file, function.name) if self.values else ""
             row = [qualified(function), charts.place(function)]
             if of is None or (number >= MOST_FUNCTIONS and number not in shown):
-                functions.append([*row, 0, 0, 0, 0, "?", "?", 0])
+                functions.append([*row, 0, 0, 0, 0, "?", "?", 0, told])
                 continue
             texts = durations.text(of.self_ns, of.self_err_ns), durations.text(of.total_ns, of.total_err_ns)
-            functions.append([*row, of.calls, of.resumes, of.self_ns, of.total_ns, *texts, int(function in self.cut)])
+            functions.append([*row, of.calls, of.resumes, of.self_ns, of.total_ns, *texts, int(function in self.cut), told])
         ordered = sorted(self.edges.items(), key=lambda item: -item[1].total_ns)
         for edge, times in ordered[:MOST_EDGES]:
             taken = durations.text(times.total_ns, times.total_err_ns)
@@ -279,13 +282,19 @@ class Page:
                 "<p>How often each line ran, and what it took itself, without what it called. Bold, with an edge: a "
                 "tenth of its file's time or more.</p>"
             )
+        if self.values:
+            cut = f", of the first {_count(told_values.EVENTS, 'event')}" if self.values.is_cut else ""
+            yield (
+                f"<p>Behind a line: what variables got when it ran last{cut}, the arguments where a function begins, and what "
+                "was returned (-&gt;) or raised.</p>"
+            )
         room, left_out = MOST_LINES, []
         for file, lines in sorted(files.items(), key=lambda item: -sum(each.self_ns for each in item[1].values())):
             text = self._text(file)
             if room <= 0 or text is None or not any(line.self_ns for line in lines.values()):
                 left_out.append(file)
                 continue
-            part = list(_source_rows(text[0], lines, room))
+            part = list(_source_rows(text[0], lines, room, self.values.of(file) if self.values else {}))
             room -= len(part)
             doubt = "" if text[1] else ", not known to be what ran"
             took = durations.text(
@@ -348,7 +357,7 @@ def _sum(known: Line | None, more: Line) -> Line:
     )
 
 
-def _source_rows(text: bytes, lines: dict[int, Line], room: int) -> Iterator[str]:
+def _source_rows(text: bytes, lines: dict[int, Line], room: int, values: dict[int, str]) -> Iterator[str]:
     """Lines that ran and what is around them."""
     source = text.decode("utf-8", "replace").splitlines()
     whole = sum(each.self_ns for each in lines.values())
@@ -370,7 +379,8 @@ def _source_rows(text: bytes, lines: dict[int, Line], room: int) -> Iterator[str
             if of and of.self_ns * 10 >= whole > 0 and durations.is_measured(of.self_ns, of.self_err_ns)
             else ""
         )
+        told = f'<span class="value">{_page.text(values[number])}</span>' if number in values else ""
         yield (
             f'<tr{hot}><td class="n">{number}</td><td class="hits">{f"{of.hits}×" if of else ""}</td>'
-            f'<td class="time">{taken}</td><td class="text">{_page.code(source[number - 1])}</td></tr>\n'
+            f'<td class="time">{taken}</td><td class="text">{_page.code(source[number - 1])}{told}</td></tr>\n'
         )

@@ -15,8 +15,9 @@ function make(name, text, className) {
   return element;
 }
 
-/* Functions: name, place, calls, resumes, self and total as numbers and as texts, whether some are cut. */
-const [NAME, PLACE, CALLS, RESUMES, SELF, TOTAL, SELF_TEXT, TOTAL_TEXT, IS_CUT] = Array(9).keys();
+/* Functions: name, place, calls, resumes, self and total as numbers and as texts, whether some are cut, and
+   what the last call was told of values. */
+const [NAME, PLACE, CALLS, RESUMES, SELF, TOTAL, SELF_TEXT, TOTAL_TEXT, IS_CUT, VALUES] = Array(10).keys();
 const functions = report.functions || [];
 const name_of = (i) => i >= 0 ? functions[i][NAME] : "";
 
@@ -83,6 +84,7 @@ class Table {
       make("h3", of[NAME]), make("p", of[PLACE]),
       make("p", `${of[CALLS]} calls${goings}; ${of[SELF_TEXT]} itself, ${of[TOTAL_TEXT]} with all that it called` +
         (of[IS_CUT] ? "; * some of the calls were not seen to begin or to end" : "")),
+      ...of[VALUES] ? [make("p", `last: ${of[VALUES]}`)] : [],
       this.edges("Called by", report.edges.filter((edge) => edge[1] === i), 0),
       this.edges("It called", report.edges.filter((edge) => edge[0] === i), 1));
     panel.hidden = false;
