@@ -184,6 +184,8 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 		.local_count = (uint32_t)message->n_varnames,
 		.names = put_names(&tables, message->names, name_count),
 		.name_count = (uint32_t)name_count,
+		/* co_flags: CO_VARARGS, CO_VARKEYWORDS */
+		.argument_count = message->argcount + message->kwonlyargcount + !!(message->flags & 4) + !!(message->flags & 8),
 	};
 	return table_add(&process->contents, message->id, position, content);
 }

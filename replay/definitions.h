@@ -22,6 +22,7 @@ struct kymo_content {
 	const char *locals; /* names of local variables, @local_count of them, each with a NUL behind it */
 	const char *names; /* global variables and attributes that it names (co_names), likewise; none where no values are recorded */
 	uint32_t local_count, name_count;
+	uint32_t argument_count; /* locals that are arguments, the first ones; *args and **kwargs included */
 	uint32_t first_line;
 	uint32_t flags; /* co_flags */
 	uint32_t line_table_bytes;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The records of values that one activation of a frame has in one chunk.  For variables.c and variable_watch.c alone. */
+#ifndef KYMO_REPLAY_FRAME_TOLD_H
+#define KYMO_REPLAY_FRAME_TOLD_H
+
+#include "replay/replay_walks.h"
+
+/* A record, where it lies in the payload. */
+struct kymo_told_block {
+	uint32_t at, bytes;
+	struct kymo_position position; /* of its event */
+	int64_t line;
+	int64_t t_ns;
+};
+
+struct kymo_frame_told {
+	struct kymo_told_block *blocks;
+	uint32_t count;
+	size_t capacity;
+	uint8_t *payload; /* a copy of the chunk's */
+	uint32_t payload_bytes;
+	size_t payload_capacity;
+	const struct kymo_code *code; /* of the frame; NULL: not known */
+	bool is_there;	  /* there is such a frame */
+	struct kymo_position since, last; /* the first event of the chunk at which it is there; {0}: all of it */
+	bool has_first;	  /* that has entered it */
+	bool has_last;	  /* @last has left it: it may be the last event of the chunk before */
+	bool is_lost;	  /* events are missing before what is told or, where it was read from @place {0} on or past it, behind that */
+	bool has_ran_line; /* it has come to a line */
+};
+
+void kymo_frame_told_release(struct kymo_frame_told *told);
+
+/*
+ * Read the frame on @level of the stack that is there at @place, in @chunk, up to @limit.  @place {0}: as the chunk begins; it may lie
+ * behind the chunk's end.  @told is zeroed, or was filled before and is used again.
+ */
+KYMO_MUST_CHECK
+int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
+			 struct kymo_position place, struct kymo_position limit, struct kymo_frame_told *told,
+			 struct kymo_error *error);
+
+static inline struct kymo_values kymo_told_values(const struct kymo_frame_told *told, uint32_t number)
+{
+	return (struct kymo_values){told->payload, told->blocks[number].at, told->blocks[number].bytes};
+}
+
+/*
+ * The last chunk before @chunk in which what called the frame on @level has run, else the first: the frame, which is there as @chunk
+ * begins, was entered in that one, or at the beginning of the next.
+ */
+const struct kymo_chunk_summary *kymo_chunk_of_entry(const struct kymo_replay *replay, const struct kymo_chunk_summary *chunk,
+						     uint64_t level);
+
+/* Which values were recorded in the run. */
+static inline unsigned kymo_values_scope(const struct kymo_timeline *timeline)
+{
+	const Kymo__Session *session = timeline->definitions.session;
+
+	return session && session->config && session->config->values ? (unsigned)session->config->values->scope : 0;
+}
+
+#endif
