@@ -65,6 +65,10 @@ static void skip_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 {
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 
+	/* Of code that has its lines recorded. */
+	if (record->kind == KYMO_LINE)
+		kymo_cursor_set_line(cursor, record);
+	skipped->line = cursor->line;
 	if (!kymo_rebuild_take(cursor->rebuild, record, bytes, rebuilt))
 		return;
 	skipped->name_id = record->b;
