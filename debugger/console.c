@@ -50,17 +50,22 @@ static const struct command {
 	{"catch", "[uncaught] [TYPE]", "stop where an exception is raised, or one that nothing catches", kymo_console_catch, ITS_OWN},
 	{"condition", "N [CONDITION]", "only where it holds: hits, depth, caller, time, thread, …", kymo_console_condition, ITS_OWN},
 	{"ignore", "N COUNT", "not the first COUNT times of each thread", kymo_console_ignore, ITS_OWN},
-	{"delete clear d cl", "[N]", "remove a breakpoint, or all", kymo_console_delete, ITS_OWN},
+	{"delete clear d cl", "[N]", "remove a breakpoint or watchpoint, or all", kymo_console_delete, ITS_OWN},
 	{"disable", "N", "keep a breakpoint, but do not stop there", kymo_console_disable, ITS_OWN},
 	{"enable", "N", "stop there again", kymo_console_enable, ITS_OWN},
 	{"hits", "[WHERE [K]]", "every time that a line ran; go to the K-th", kymo_console_hits, 0},
 	{"where bt w", "", "the stack, the innermost frame last", put_where, 0},
+	{"print p", "EXPR", "what a variable held, or a part of it: order.items[\"tea\"][0].x", kymo_console_print, 0},
+	{"args a", "", "the arguments of this frame (info args)", kymo_console_args, 0},
+	{"locals", "", "all variables of this frame (info locals)", kymo_console_locals, 0},
+	{"history", "EXPR", "every value that it had in this call, and when", kymo_console_history, 0},
+	{"watch", "[EXPR]", "continue and reverse-continue stop where it has changed; without EXPR, list all", kymo_console_watch, ITS_OWN},
 	{"up u", "[N]", "select the caller", go_up, ITS_OWN},
 	{"down", "[N]", "select what was called", go_down, ITS_OWN},
 	{"list l", "[FIRST[,LAST]]", "source, as it was when recorded", put_list, REPEATS},
 	{"threads", "", "all threads at this moment", put_threads, 0},
 	{"thread t", "N", "look at another thread, at the same moment", kymo_console_thread, 0},
-	{"info i", "", "where this is, and what is known of it", put_info, 0},
+	{"info i", "[locals|args]", "where this is, and what is known of it; or variables of this frame", put_info, 0},
 	{"help h ?", "[COMMAND]", "this list", put_help, 0},
 	{"quit q exit", "", "leave", quit, ITS_OWN},
 };
@@ -248,8 +253,14 @@ static void put_threads(struct kymo_console *console, char *argument)
 
 static void put_info(struct kymo_console *console, char *argument)
 {
-	(void)argument;
-	kymo_console_put_info(console);
+	if (!*argument)
+		kymo_console_put_info(console);
+	else if (!strcmp(argument, "locals"))
+		kymo_console_locals(console, argument);
+	else if (!strcmp(argument, "args"))
+		kymo_console_args(console, argument);
+	else
+		kymo_console_fail(console, "info: nothing, locals or args");
 }
 
 static void put_commands(FILE *out, bool is_terminal)
@@ -374,6 +385,7 @@ int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
 	free(last);
 	kymo_console_forget_source(&console);
 	kymo_console_release_breaks(&console);
+	kymo_console_release_watches(&console);
 	kymo_console_end_follow(&console);
 	return has_failed && !console.is_terminal ? -1 : 0;
 }

@@ -186,10 +186,11 @@ static void list(struct kymo_console *console)
 {
 	const struct kymo_breaks *breaks = &console->replay->breaks;
 
-	if (!breaks->count)
+	if (!breaks->count && !console->replay->watch_count)
 		fputs("no breakpoints\n", console->out);
 	for (uint32_t i = 0; i < breaks->count; i++)
 		kymo_console_put_break(console, &breaks->items[i]);
+	kymo_console_put_watches(console);
 }
 
 /* What stands behind WHERE, which may have spaces in it: pdb has a comma before the condition, gdb an `if`. */
@@ -286,15 +287,19 @@ void kymo_console_delete(struct kymo_console *console, char *argument)
 {
 	struct kymo_breaks *breaks = &console->replay->breaks;
 	struct kymo_break *at;
+	uint64_t id;
 
 	console->replay->hit = NULL;
 	if (!*argument) {
+		kymo_console_release_watches(console);
 		while (breaks->count) {
 			release_wanted(breaks->items[0].context);
 			kymo_break_remove(breaks, breaks->items[0].id);
 		}
 		return;
 	}
+	if (kymo_console_number(argument, &id) && kymo_console_remove_watch(console, id))
+		return;
 	at = find(console, &argument);
 	if (at) {
 		release_wanted(at->context);

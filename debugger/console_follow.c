@@ -8,6 +8,7 @@
 #include "debugger/console_state.h"
 #include "replay/indexed.h"
 #include "replay/replay_uncaught.h"
+#include "replay/variable_watch.h"
 
 struct kymo_console_opened {
 	struct kymo_indexed trace;
@@ -77,16 +78,49 @@ static int take_breaks(struct kymo_replay *replay, const struct kymo_breaks *fro
 	return 0;
 }
 
+/* What is watched goes on being watched; its frame may have been left meanwhile. */
+static int take_watches(struct kymo_replay *replay, struct kymo_replay *from, struct kymo_error *error)
+{
+	struct kymo_activation *activations = calloc(from->watch_count + 1U, sizeof(*activations));
+	int result = activations ? 0 : kymo_fail(error, -ENOMEM, "out of memory");
+
+	for (uint32_t i = 0; i < from->watch_count && !result; i++) {
+		const struct kymo_activation *old = &from->watches[i].activation;
+		size_t stream = find_stream(replay->timeline, &from->timeline->streams[old->stream]);
+		uint64_t depth;
+
+		if (stream == replay->timeline->stream_count)
+			result = kymo_fail(error, -ENOENT, "this thread is not in it any more");
+		else
+			result = kymo_replay_seek(replay, stream, old->first.at, error);
+		depth = kymo_stack_depth(&replay->walker.stack);
+		if (!result)
+			result = kymo_activation_find(replay, depth > old->level ? (size_t)(depth - old->level) : 0, &activations[i], error);
+	}
+	for (uint32_t i = 0; i < from->watch_count && !result; i++)
+		from->watches[i].activation = activations[i];
+	free(activations);
+	if (result)
+		return result;
+	replay->watches = from->watches;
+	replay->watch_count = from->watch_count;
+	from->watches = NULL;
+	from->watch_count = 0;
+	return 0;
+}
+
 /* Stand in @opened where the console stands. */
 static int take_over(struct kymo_console *console, struct kymo_console_opened *opened, struct kymo_error *error)
 {
 	const struct kymo_event *event = kymo_replay_event(console->replay);
 	size_t stream = find_stream(&opened->trace.timeline, event->stream);
 	int result = stream < opened->trace.timeline.stream_count
-			     ? kymo_replay_seek(&opened->replay, stream, kymo_position_of(event), error)
+			     ? take_breaks(&opened->replay, &console->replay->breaks, error)
 			     : kymo_fail(error, -ENOENT, "this thread is not in it any more");
 
-	return result ? result : take_breaks(&opened->replay, &console->replay->breaks, error);
+	if (!result)
+		result = take_watches(&opened->replay, console->replay, error);
+	return result ? result : kymo_replay_seek(&opened->replay, stream, kymo_position_of(event), error);
 }
 
 /* The size of the trace, and its name: that without ".incomplete" once the recording is over.  0: there is none. */

@@ -11,6 +11,8 @@
 #include <wchar.h>
 
 #include "debugger/console_state.h"
+#include "replay/value_path.h"
+#include "replay/variables.h"
 
 static volatile sig_atomic_t is_interrupted;
 static struct sigaction before;
@@ -87,11 +89,53 @@ static char *complete_name(const char *text, int state)
 	return NULL;
 }
 
+/* Variables of the frame that is selected. */
+static char *complete_variable(const char *text, int state)
+{
+	static struct kymo_variables variables;
+	static uint32_t at;
+
+	if (!state) {
+		at = 0;
+		kymo_variables_release(&variables);
+		if (kymo_variables_read(completed->replay, completed->selected, &variables, NULL))
+			return NULL;
+	}
+	while (at < variables.count) {
+		const char *name = variables.items[at++].name;
+
+		if (name && kymo_name_bytes(name) && can_be_typed(name) && !strncmp(name, text, strlen(text)))
+			return strdup(name);
+	}
+	kymo_variables_release(&variables);
+	return NULL;
+}
+
+static char *complete_info(const char *text, int state)
+{
+	static const char *const what[] = {"locals", "args"};
+	static size_t at;
+
+	for (at = state ? at : 0; at < 2; at++)
+		if (!strncmp(what[at], text, strlen(text)))
+			return strdup(what[at++]);
+	return NULL;
+}
+
 static char **complete(const char *text, int start, int end)
 {
+	static const char of_variables[] = " print p watch history ";
+	size_t bytes = strcspn(rl_line_buffer, " \t");
+	char command[16];
+
 	(void)end;
 	rl_attempted_completion_over = true; /* else files of this folder come next */
-	return rl_completion_matches(text, start ? complete_name : complete_command);
+	if (!start)
+		return rl_completion_matches(text, complete_command);
+	snprintf(command, sizeof command, " %.*s ", bytes < 12 ? (int)bytes : 0, rl_line_buffer);
+	if (!strcmp(command, " info ") || !strcmp(command, " i "))
+		return rl_completion_matches(text, complete_info);
+	return rl_completion_matches(text, strstr(of_variables, command) ? complete_variable : complete_name);
 }
 
 /* A character that is typed; libedit itself would read on after a signal. */

@@ -119,6 +119,8 @@ void kymo_console_put_place(struct kymo_console *console, int stop)
 		fputs("--End-- nothing more was recorded of this thread in this direction\n", console->out);
 	if (stop == KYMO_STOP_BREAK && replay->hit)
 		fprintf(console->out, "Breakpoint %" PRIu32 "\n", replay->hit->id);
+	if (stop == KYMO_STOP_BREAK || stop == KYMO_STOP_WATCH || stop == KYMO_STOP_WATCH_OVER)
+		kymo_console_put_watched(console, stop);
 	if (stream != console->shown_stream) {
 		fputs("[", console->out);
 		put_thread(console, event->stream);

@@ -35,6 +35,8 @@ void kymo_console_fail(struct kymo_console *console, const char *format, ...) __
  */
 /* Where the replay stands, after a move that ended as @stop (0: it was no move) says. */
 void kymo_console_put_place(struct kymo_console *console, int stop);
+/* What the move that ended as @stop found of what is watched. */
+void kymo_console_put_watched(struct kymo_console *console, int stop);
 void kymo_console_put_stack(struct kymo_console *console, struct kymo_stack *stack);
 void kymo_console_put_frame(struct kymo_console *console, const struct kymo_stack *stack);
 void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code *code, int64_t first, int64_t last,
@@ -80,6 +82,16 @@ void kymo_console_disable(struct kymo_console *console, char *argument);
 void kymo_console_enable(struct kymo_console *console, char *argument);
 void kymo_console_hits(struct kymo_console *console, char *argument);
 void kymo_console_release_breaks(struct kymo_console *console);
+
+void kymo_console_print(struct kymo_console *console, char *argument);
+void kymo_console_args(struct kymo_console *console, char *argument);
+void kymo_console_locals(struct kymo_console *console, char *argument);
+void kymo_console_watch(struct kymo_console *console, char *argument);
+void kymo_console_history(struct kymo_console *console, char *argument);
+void kymo_console_put_watches(struct kymo_console *console);
+/* False: there is no such watchpoint. */
+bool kymo_console_remove_watch(struct kymo_console *console, uint64_t id);
+void kymo_console_release_watches(struct kymo_console *console);
 
 /*
  * What is typed.

@@ -27,6 +27,7 @@ static void forget(struct kymo_frame_told *told)
 {
 	told->count = 0;
 	told->code = NULL;
+	told->first.at.n = 0;
 	told->is_there = told->has_first = told->has_ran_line = told->is_lost = false;
 }
 
@@ -46,9 +47,8 @@ static int add_block(struct kymo_frame_told *told, const struct kymo_walker *wal
 	told->blocks[told->count++] = (struct kymo_told_block){
 		.at = event->values.at,
 		.bytes = event->values.bytes,
-		.position = kymo_position_of(event),
 		.line = kymo_event_line(event),
-		.t_ns = event->t_ns,
+		.moment = kymo_moment_of(walker->cursor.timeline, event),
 	};
 	return 0;
 }
@@ -76,21 +76,22 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 			 struct kymo_error *error)
 {
 	struct kymo_stack_frame current = {.entered = {0}};
-	struct kymo_position before = {chunk->first_n - 1, 0};
+	struct kymo_moment before = kymo_chunk_begin(replay->index, chunk);
 	bool is_known = false, is_passed = !place.n, is_leaving = false;
 	struct kymo_walker walker;
 	int result;
 
 	begin(told);
 	told->is_there = is_passed;
+	before.at = (struct kymo_position){chunk->first_n - 1, 0};
 	kymo_walk(replay, &walker, chunk);
 	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
-		struct kymo_position at = kymo_position_of(&walker.event);
+		const struct kymo_moment here = kymo_moment_of(replay->timeline, &walker.event);
 		bool is_gap = walker.event.kind == KYMO_EVENT_GAP, has_level = kymo_stack_depth(&walker.stack) >= level;
 		const struct kymo_stack_frame *frame = frame_at(&walker, level);
 		bool is_new = frame && is_entered_by(frame, &walker.event);
 
-		if (kymo_position_compare(at, limit) > 0)
+		if (kymo_position_compare(here.at, limit) > 0)
 			break;
 		if (!has_level || is_new || (frame && is_known && !is_same_frame(frame, &current))) {
 			if (is_passed && told->is_there) {
@@ -105,7 +106,7 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 		}
 		if (has_level) {
 			if (!told->is_there)
-				told->since = at;
+				told->first = here;
 			told->is_there = true;
 			told->has_first |= is_new;
 		}
@@ -122,8 +123,8 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 				break;
 			}
 		}
-		is_passed |= kymo_position_compare(at, place) >= 0;
-		before = at;
+		is_passed |= kymo_position_compare(here.at, place) >= 0;
+		before = here;
 	}
 	kymo_walker_release(&walker);
 	return result < 0 ? result : 0;

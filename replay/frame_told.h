@@ -8,9 +8,8 @@
 /* A record, where it lies in the payload. */
 struct kymo_told_block {
 	uint32_t at, bytes;
-	struct kymo_position position; /* of its event */
-	int64_t line;
-	int64_t t_ns;
+	int64_t line;	   /* of its event, or KYMO_LINE_NONE */
+	struct kymo_moment moment;
 };
 
 struct kymo_frame_told {
@@ -22,10 +21,11 @@ struct kymo_frame_told {
 	size_t payload_capacity;
 	const struct kymo_code *code; /* of the frame; NULL: not known */
 	bool is_there;	  /* there is such a frame */
-	struct kymo_position since, last; /* the first event of the chunk at which it is there; {0}: all of it */
+	struct kymo_moment first; /* the first event of the chunk at which it is there; at.n is 0: it was there before */
 	bool has_first;	  /* that has entered it */
-	bool has_last;	  /* @last has left it: it may be the last event of the chunk before */
-	bool is_lost;	  /* events are missing before what is told or, where it was read from @place {0} on or past it, behind that */
+	struct kymo_moment last; /* its last event, which may be that of the chunk before; at.n is 0: it goes on */
+	bool has_last;	  /* that has left it */
+	bool is_lost;	  /* events are missing before @first, or behind @last */
 	bool has_ran_line; /* it has come to a line */
 };
 

@@ -16,6 +16,8 @@
 #include "replay/moment.h"
 #include "replay/walker.h"
 
+struct kymo_watchpoint;
+
 struct kymo_replay {
 	struct kymo_timeline *timeline;
 	struct kymo_index *index;
@@ -27,6 +29,10 @@ struct kymo_replay {
 	uint64_t anchor_n; /* before this event */
 	uint64_t searches;	   /* for breaks, up to now */
 	const struct kymo_break *hit; /* by the last move; NULL: none.  Valid until breaks change */
+	/* of whoever set them; asked by KYMO_GO_CONTINUE: see variable_watch.h */
+	struct kymo_watchpoint *watches;
+	uint32_t watch_count;
+	const struct kymo_watchpoint *watched; /* that the last move stopped at; NULL: none */
 	/* what a signal handler sets so that a long move ends with -EINTR; NULL: none does */
 	const volatile sig_atomic_t *interrupted;
 };
@@ -46,6 +52,8 @@ enum kymo_stop {
 	KYMO_STOP_BREAK,     /* a break was hit on the way: see kymo_replay.hit */
 	KYMO_STOP_MISSING,   /* what happens next was not recorded, or cannot be rebuilt */
 	KYMO_STOP_END,	     /* there is no more: at the first or last event of the thread */
+	KYMO_STOP_WATCH,     /* what is watched has changed: see kymo_replay.watched */
+	KYMO_STOP_WATCH_OVER, /* the frame whose variable is watched was left or, backwards, entered */
 };
 
 /*

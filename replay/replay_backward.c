@@ -161,10 +161,13 @@ static int go_to_break(struct kymo_replay *replay, struct kymo_error *error)
 {
 	size_t stream = kymo_replay_stream(replay);
 	struct kymo_found_break found;
-	int result = find_break(replay, 0, replay->timeline->stream_count, NULL, &found, error);
+	int result = find_break(replay, 0, replay->timeline->stream_count, NULL, &found, error), watched;
 
 	if (result < 0)
 		return result;
+	watched = kymo_find_watched(replay, false, result ? &found.moment : NULL, error);
+	if (watched)
+		return watched;
 	return result ? stand_at_break(replay, &found, error) : stand_at_begin(replay, stream, error);
 }
 
@@ -222,6 +225,7 @@ int kymo_replay_backward(struct kymo_replay *replay, enum kymo_go go, struct kym
 	uint64_t depth = kymo_stack_depth(&replay->walker.stack);
 
 	replay->hit = NULL;
+	replay->watched = NULL;
 	switch (go) {
 	case KYMO_GO_EVENT:
 		return go_to_last(replay, kymo_any_event, error);

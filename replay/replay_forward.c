@@ -170,6 +170,9 @@ static int run_on(struct kymo_replay *replay, struct kymo_error *error)
 		if (result)
 			best = found;
 	}
+	result = kymo_find_watched(replay, true, best.hit ? &best.moment : NULL, error);
+	if (result)
+		return result;
 	if (!best.hit)
 		return stand_at_end(replay, now.stream, error);
 	result = kymo_stand_at(replay, best.chunk, best.moment.at, error);
@@ -229,6 +232,7 @@ int kymo_replay_forward(struct kymo_replay *replay, enum kymo_go go, struct kymo
 	uint64_t depth = kymo_stack_depth(&replay->walker.stack);
 
 	replay->hit = NULL;
+	replay->watched = NULL;
 	/* Where the stack is not known, there is no frame to stay in or to leave. */
 	if (!depth && (go == KYMO_GO_OVER || go == KYMO_GO_OUT))
 		go = KYMO_GO_INTO;

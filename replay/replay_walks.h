@@ -98,4 +98,11 @@ KYMO_MUST_CHECK
 int kymo_find_break_before(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now,
 			   const struct kymo_moment *until, struct kymo_found_break *found, struct kymo_error *error);
 
+/*
+ * Stand where the watch is, of all, that changes first after this moment and before @until, or last before it and after @until; NULL:
+ * whenever.  At the same event as @until, replay->watched is set and no more.  An enum kymo_stop; 0: there is none; or a negative errno.
+ */
+KYMO_MUST_CHECK
+int kymo_find_watched(struct kymo_replay *replay, bool is_forward, const struct kymo_moment *until, struct kymo_error *error);
+
 #endif

@@ -16,8 +16,8 @@ struct kymo_activation {
 	uint64_t level; /* of the stack; 1: outermost */
 	const struct kymo_code *code; /* NULL: not known */
 	const struct kymo_traced_process *process;
-	struct kymo_position first; /* event that enters it; has_first: that was recorded */
-	struct kymo_position last;  /* event that leaves it; has_last: that was recorded */
+	struct kymo_moment first; /* the event that enters it; without has_first, the first that is known */
+	struct kymo_moment last;  /* the event that leaves it; without has_last, the last before some are missing, at.n UINT64_MAX: none */
 	bool has_first, has_last;
 };
 
@@ -25,29 +25,8 @@ struct kymo_activation {
 KYMO_MUST_CHECK
 int kymo_activation_find(struct kymo_replay *replay, size_t frame, struct kymo_activation *out, struct kymo_error *error);
 
-/* A value that a variable had from an event on. */
-struct kymo_past_value {
-	const struct kymo_value_tree *tree;
-	uint32_t node; /* 0: it has none (any more) */
-	struct kymo_position at;
-	int64_t line; /* or KYMO_LINE_NONE */
-	int64_t t_ns;
-	bool is_lost; /* nothing is known from here on: events are missing */
-};
-
-/* False: no more.  @value is valid during the call. */
-typedef bool (*kymo_past_value_taker)(void *context, const struct kymo_past_value *value);
-
-/*
- * Tell @take of every value that variable @number (as kymo_value.name) had in @activation, in order, each when it became known.
- * 0, or a negative errno.
- */
-KYMO_MUST_CHECK
-int kymo_variable_history(struct kymo_replay *replay, const struct kymo_activation *activation, uint64_t number,
-			  kymo_past_value_taker take, void *context, struct kymo_error *error);
-
 /* A variable, or what a path leads to from it, in one activation. */
-struct kymo_watch {
+struct kymo_watchpoint {
 	uint32_t id;	 /* of whoever set it */
 	struct kymo_activation activation;
 	uint64_t number; /* of the variable */
@@ -60,25 +39,41 @@ struct kymo_watch {
  * kymo_variables_path() has it, but that what it leads to need not be there yet.
  */
 KYMO_MUST_CHECK
-int kymo_watch_set(struct kymo_watch *watch, struct kymo_replay *replay, size_t frame, const char *expression,
+int kymo_watchpoint_set(struct kymo_watchpoint *watch, struct kymo_replay *replay, size_t frame, const char *expression,
 		   struct kymo_error *error);
-void kymo_watch_release(struct kymo_watch *watch);
+void kymo_watchpoint_release(struct kymo_watchpoint *watch);
+
+/* A value that a variable, or what a path leads to, had from an event on. */
+struct kymo_past_value {
+	const struct kymo_value_tree *tree;
+	uint32_t node; /* 0: it had none any more, or the path led nowhere */
+	int64_t line; /* or KYMO_LINE_NONE */
+	struct kymo_moment moment;
+};
+
+/* False: no more.  @value is valid during the call. */
+typedef bool (*kymo_past_value_taker)(void *context, const struct kymo_past_value *value);
+
+/* Tell @take of every value that what is watched had, in order, each as of the event that told it.  0, or a negative errno. */
+KYMO_MUST_CHECK
+int kymo_watchpoint_history(struct kymo_replay *replay, const struct kymo_watchpoint *watch, kymo_past_value_taker take, void *context,
+			    struct kymo_error *error);
 
 enum kymo_watch_stop {
-	KYMO_WATCH_NONE = 0,	/* the activation lies in the other direction */
+	KYMO_WATCH_NONE = 0,	/* the activation lies in the other direction, or goes on to the end of what was recorded */
 	KYMO_WATCH_CHANGED = 1, /* at the event by which it has another value than before */
 	KYMO_WATCH_OVER = 2,	/* it did not change up to there: at the event that leaves, or backwards enters, the frame */
 };
 
 /*
  * Where @watch first changed after @now, or last before it: *@found is the event, in the watch's thread.  Returns an enum
- * kymo_watch_stop or a negative errno.
+ * kymo_watch_stop or a negative errno.  All of replay->watches are asked by KYMO_GO_CONTINUE.
  */
 KYMO_MUST_CHECK
-int kymo_watch_after(struct kymo_replay *replay, const struct kymo_watch *watch, const struct kymo_moment *now,
+int kymo_watchpoint_after(struct kymo_replay *replay, const struct kymo_watchpoint *watch, const struct kymo_moment *now,
 		     struct kymo_moment *found, struct kymo_error *error);
 KYMO_MUST_CHECK
-int kymo_watch_before(struct kymo_replay *replay, const struct kymo_watch *watch, const struct kymo_moment *now,
+int kymo_watchpoint_before(struct kymo_replay *replay, const struct kymo_watchpoint *watch, const struct kymo_moment *now,
 		      struct kymo_moment *found, struct kymo_error *error);
 
 #endif

@@ -95,9 +95,9 @@ static int take_block(struct kymo_variables *variables, const struct kymo_value_
 			return -ENOMEM;
 		if (variable->at.n)
 			continue;
-		variable->at = block->position;
+		variable->at = block->moment.at;
 		variable->line = block->line;
-		variable->t_ns = block->t_ns;
+		variable->t_ns = block->moment.t_ns;
 		variable->state = KYMO_VARIABLE_UNBOUND;
 		if (value->kind == KYMO_VALUE_UNBOUND)
 			continue;
@@ -131,9 +131,8 @@ static int take_own(struct kymo_variables *variables, const struct kymo_walker *
 {
 	const struct kymo_event *event = &walker->event;
 	struct kymo_told_block block = {
-		.position = kymo_position_of(event),
 		.line = kymo_event_line(event),
-		.t_ns = event->t_ns,
+		.moment = kymo_moment_of(walker->cursor.timeline, event),
 	};
 	struct kymo_values values = event->values;
 	struct kymo_value_tree tree = {0};
