@@ -149,6 +149,18 @@ KYMO_HISTORY_API void kymo_history_cursor_event(struct kymo_history_cursor *curs
 KYMO_HISTORY_API int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out,
 					       int count);
 
+/*
+ * What the variables of frame @frame of the stack, 0 the innermost, held where the cursor stands, as far as they had a value and it
+ * was recorded: {"x": {…}, …}, each as kymo events --jsonl has it, to *@json, which is to be given to kymo_history_free().
+ */
+KYMO_HISTORY_API int kymo_history_cursor_variables(struct kymo_history_cursor *cursor, uint32_t frame, char **json);
+/*
+ * Every value that @expression, a variable or a part of one as `order.items["tea"]`, had in this call of the frame:
+ * [{"n": event that told it, "t_ns": …, "line": number or null, "value": {…} or null for none}, …].  -ENODATA: it was not recorded.
+ */
+KYMO_HISTORY_API int kymo_history_cursor_past_values(struct kymo_history_cursor *cursor, uint32_t frame, const char *expression,
+						     char **json);
+
 enum kymo_history_break_kind {
 	KYMO_HISTORY_BREAK_LINE = 0,	  /* of a file that ends with the name, at a / */
 	KYMO_HISTORY_BREAK_FUNCTION = 1,  /* at its call; by its qualified name or the last part of it */

@@ -64,6 +64,16 @@ int kymo_history_cursor_move(struct kymo_history_cursor *cursor, int is_forward,
 	return result;
 }
 
+struct kymo_history *kymo_history_of_cursor(struct kymo_history_cursor *cursor)
+{
+	return cursor->history;
+}
+
+struct kymo_replay *kymo_history_replay(struct kymo_history_cursor *cursor)
+{
+	return &cursor->replay;
+}
+
 static bool has_thread(struct kymo_history_cursor *cursor, uint32_t thread)
 {
 	if (thread < cursor->history->trace.timeline.stream_count)

@@ -22,4 +22,8 @@ int kymo_history_values(const struct kymo_event *event, enum kymo_history_values
 /* The mask of the kinds that @names has, as kymo_history_slice.kinds; 0: one of them is none. */
 uint64_t kymo_history_kinds(const char *names);
 
+struct kymo_replay;
+struct kymo_history *kymo_history_of_cursor(struct kymo_history_cursor *cursor);
+struct kymo_replay *kymo_history_replay(struct kymo_history_cursor *cursor);
+
 #endif

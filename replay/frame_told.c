@@ -77,7 +77,7 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 {
 	struct kymo_stack_frame current = {.entered = {0}};
 	struct kymo_moment before = kymo_chunk_begin(replay->index, chunk);
-	bool is_known = false, is_passed = !place.n, is_leaving = false;
+	bool is_known = false, is_passed = !place.n, is_leaving = false, is_begin = true;
 	struct kymo_walker walker;
 	int result;
 
@@ -105,7 +105,7 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 			is_known = false;
 		}
 		if (has_level) {
-			if (!told->is_there)
+			if (!told->is_there && (is_new || !is_begin))
 				told->first = here;
 			told->is_there = true;
 			told->has_first |= is_new;
@@ -125,6 +125,7 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 		}
 		is_passed |= kymo_position_compare(here.at, place) >= 0;
 		before = here;
+		is_begin = false;
 	}
 	kymo_walker_release(&walker);
 	return result < 0 ? result : 0;

@@ -8,10 +8,10 @@ Every interpreter that starts where Kymo is installed may import this file: the 
 imported when it is first used.
 """
 
-__all__ = ["Cursor", "Error", "Event", "Events", "Frame", "Trace", "Value", "begin_segment",
+__all__ = ["Cursor", "Error", "Event", "Events", "Frame", "PastValue", "Trace", "Value", "begin_segment",
            "context", "end_segment",
            "is_recording", "mark", "open", "record", "snapshot", "start", "stop", "trace"]
-_OF_HISTORY = {"Cursor", "Error", "Event", "Events", "Frame", "Trace", "Value", "open"}
+_OF_HISTORY = {"Cursor", "Error", "Event", "Events", "Frame", "PastValue", "Trace", "Value", "open"}
 
 
 def __getattr__(name):

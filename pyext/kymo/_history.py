@@ -57,6 +57,15 @@ class Event(NamedTuple):
         return json.loads(self.values_json) if self.values_json else {}
 
 
+class PastValue(NamedTuple):
+    """A value that a variable had from event `n` on: that of `line`, which was about to run, or of the return."""
+
+    n: int
+    t_ns: int
+    line: int | None
+    value: Value | None  # None: it had none any more
+
+
 class Frame(NamedTuple):
     """A frame of a stack."""
 
@@ -106,6 +115,8 @@ def _load():
         ("cursor_switch", c_int, c_void_p, c_uint32),
         ("cursor_event", None, c_void_p, POINTER(_Event)),
         ("cursor_stack", c_int, c_void_p, POINTER(_Frame), c_int),
+        ("cursor_variables", c_int, c_void_p, c_uint32, POINTER(c_void_p)),
+        ("cursor_past_values", c_int, c_void_p, c_uint32, c_char_p, POINTER(c_void_p)),
         ("cursor_break", c_int, c_void_p, c_int, c_char_p, c_int64, c_char_p, POINTER(c_uint64)),
         ("cursor_remove_break", c_int, c_void_p, c_int),
         ("cursor_hit", c_int, c_void_p),
@@ -430,6 +441,29 @@ class Cursor:
             if found <= count:
                 return [Frame(as_text(at.file), as_text(at.function), as_number(at.line)) for at in frames[:found]]
             count = found
+
+    def _json(self, call, *arguments):
+        memory = c_void_p()
+        self._trace._check(call(self._live, *arguments, byref(memory)))
+        text = ctypes.string_at(memory)
+        _library.kymo_history_free(memory)
+        return json.loads(text)
+
+    @property
+    def variables(self):
+        """What the variables of the innermost frame held: see variables_of()."""
+        return self.variables_of(0)
+
+    def variables_of(self, frame):
+        """What the variables of `stack[frame]` held before this event, as far as they were recorded: kymo.Value by name."""
+        told = self._json(_library.kymo_history_cursor_variables, frame)
+        return {name: Value(value) for name, value in told.items()}
+
+    def history(self, expression, frame=0):
+        """Every value that a variable of `stack[frame]`, or a part of it as `order.items["tea"]`, had in this call: a list
+        of PastValue.  Error, if it was not recorded."""
+        told = self._json(_library.kymo_history_cursor_past_values, frame, as_bytes(expression))
+        return [PastValue(at["n"], at["t_ns"], at["line"], at["value"] and Value(at["value"])) for at in told]
 
     def _break(self, kind, name, line, condition):
         condition = None if condition is None else as_bytes(condition)

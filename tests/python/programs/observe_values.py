@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tool in pure Python sees of a program's values: the oracle of test_values_recording.py.
 
-usage: observe_values.py OUTPUT SCOPE PROGRAM.  SCOPE: args, locals or globals.  OUTPUT gets the marshalled list of the
+usage: observe_values.py OUTPUT SCOPE PROGRAM [STACKS].  SCOPE: args, locals or globals.  OUTPUT gets the marshalled list of the
 events of each thread, in the order in which the threads began: (event, function, line or None, the event's own value in a tuple or (),
 variables).  Variables are those that a function has, read from its frame: of args, the arguments at PY_START alone.
+
+STACKS gets a list of stacks for each thread, too, one for each event: (function, variables at its last event, number of the activation) of
+each of the program's frames, the innermost first.  A generator's activation ends where it is suspended.
 """
 import _thread
 import builtins
@@ -14,10 +17,11 @@ import types
 
 TOOL = 4
 ITEMS, TEXT = 20, 200
-output, scope, program = sys.argv[1:]
+output, scope, program, *stacks_output = sys.argv[1:]
 monitoring = sys.monitoring
 threads = {}
 names = {}
+stacks, held, activations = {}, {}, {}
 LEAVES = (type(None), bool, int, float)
 SECRETS = ("password", "token", "secret")
 
@@ -81,8 +85,25 @@ def see(event, code, line=None, own=()):
         variables = variables_of(frame)
     else:
         variables = arguments_of(frame) if event == "PY_START" else {}
+    if stacks_output:
+        note_stack(event, frame, variables)
     own = tuple(named(code.co_name, each) for each in own)
     threads.setdefault(_thread.get_ident(), []).append((event, code.co_qualname, line, own, variables))
+
+
+def note_stack(event, frame, variables):
+    here = frame
+    if scope != "args" or event == "PY_START":
+        held[frame] = variables
+    stack = []
+    while frame:
+        if frame.f_code.co_filename == program:
+            number = activations.setdefault(frame, len(activations) + sum(map(len, stacks.values())))
+            stack.append((frame.f_code.co_qualname, held.get(frame, {}), number))
+        frame = frame.f_back
+    stacks.setdefault(_thread.get_ident(), []).append(stack)
+    if event in ("PY_RETURN", "PY_YIELD", "PY_UNWIND"):
+        held.pop(here, None), activations.pop(here, None)
 
 
 def callback(event):
@@ -127,6 +148,9 @@ def main():
         monitoring.set_events(TOOL, 0)
         with open(output, "wb") as file:
             marshal.dump(list(threads.values()), file)
+        for path in stacks_output:
+            with open(path, "wb") as file:
+                marshal.dump(list(stacks.values()), file)
 
 
 main()
