@@ -90,7 +90,7 @@ static void put_variable(struct kymo_console *console, const struct kymo_variabl
 	if (variable->state == KYMO_VARIABLE_UNBOUND)
 		return;
 	if (variable->scope == KYMO_SCOPE_OWN)
-		fputs("(this event) ", console->out);
+		fputs("(this event)", console->out);
 	else
 		kymo_text_put(console->out, variable->name ? variable->name : "?");
 	fputs(variable->state == KYMO_VARIABLE_TOLD ? " = " : ": not recorded", console->out);

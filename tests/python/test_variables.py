@@ -7,11 +7,12 @@ import random
 import re
 import subprocess
 
-import kymo
+import kymo as api
 import pytest
 from conftest import environment
 from hypothesis import HealthCheck, given, settings
 
+import value_decoder
 from generated_programs import programs
 from test_console import Console
 from test_values_recording import OBSERVER, PROGRAM, WITH_VALUES
@@ -86,7 +87,7 @@ class Run:
     """The events of a thread that have values, and the oracle's stack at each."""
 
     def __init__(self, path, stacks, events):
-        self.trace = kymo.open(path)
+        self.trace = api.open(path)
         self.cursor = self.trace.cursor()
         self.stacks = stacks
         kinds = {event[0] for event in events}.intersection(WITH_VALUES)
@@ -176,3 +177,252 @@ def test_history_is_every_value(observe, events, options):
         run.check_history(random.Random(4).choice(inside), 1)
 
 
+GAPS = """
+import kymo
+
+def add(a, b):
+    c = a + b
+    return c
+
+def halves(n):
+    for i in range(n):
+        part = n // 2
+        yield part
+
+def work(n):
+    total, kept = 0, []
+    for i in range(n):
+        if i % 3 == 1:
+            kymo.begin_segment()
+        total = add(total, i)
+        inner = list(halves(3))
+        if i % 3 == 1:
+            kymo.end_segment(keep=False)
+        kept.append(i)
+    return total
+
+work(12)
+"""
+
+
+def test_what_a_gap_hides_is_not_told(record, importing):
+    """By a decoder that knows nothing of chunks but that each is decoded alone."""
+    path = record(GAPS, "--values=locals", "--events=calls,LINE", "--include=program-*.py", env=importing)
+    decoder, = value_decoder.threads(path)
+    trace = api.open(path)
+    events, cursor = list(trace.events()), trace.cursor()
+    assert [event.event for event in events] == [event[0] for event in decoder.events]
+    gaps = lost = 0
+    for event, (kind, function, *_, variables) in zip(events, decoder.events):
+        cursor.seek(event.n)
+        gaps += kind == "GAP"
+        if kind in WITH_VALUES:
+            found = {name: model(value) for name, value in cursor.variables.items()}
+            assert found == variables, event.n
+        lost += any(not cursor.variables_of(frame) for frame in range(1, len(cursor.stack)))
+    assert gaps == 4 and lost > 20
+
+
+def test_after_a_gap_it_says_so(record, kymo, importing):
+    path = record(GAPS, "--values=locals", "--events=calls,LINE", "--include=program-*.py", env=importing)
+    gap = list(api.open(path).events(kinds="GAP"))[1]
+    lines = [event.n for event in api.open(path).events(kinds="LINE") if event.function == "work"]
+    before, after = max(n for n in lines if n < gap.n), min(n for n in lines if n > gap.n)
+    console = Console(kymo, path)
+    assert console.last(f"goto #{after}", "print total").strip().isdigit()
+    assert "(events are missing before)" in console.last(f"goto #{after}", "history total")
+    assert "(events are missing from here on)" in console.last(f"goto #{before}", "history total")
+    answers = console.run(f"goto #{before}", "watch total", "continue", "continue")
+    assert "no change; events are missing here, and what it held then is not known" in "".join(answers)
+
+
+@pytest.fixture(scope="module")
+def order(kymo, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("order")
+    (folder / "order.py").write_text(ORDER)
+    kymo("record", "-q", "-o", folder / "run.kymo", "--include=order.py", "--values=locals", "order.py", cwd=folder)
+    kymo("record", "-q", "-o", folder / "args.kymo", "--include=order.py", "--values=args", "order.py", cwd=folder)
+    kymo("record", "-q", "-o", folder / "plain.kymo", "--include=order.py", "order.py", cwd=folder)
+    return {name: Console(kymo, folder / f"{name}.kymo") for name in ("run", "args", "plain")}
+
+
+ORDER = """\
+import enum
+
+class Color(enum.Enum):
+    RED = 1
+
+class Order:
+    def __init__(self, number, items):
+        self.number = number
+        self.items = items
+        self.itself = self
+
+def price(order, password="no", *rest, **more):
+    total = 0
+    for name, cost in order.items.items():
+        total += cost
+    order.number += 1
+    del name
+    return total
+
+def walk(values):
+    seen = {}
+    for value in values:
+        seen.setdefault(value, len(seen))
+    return seen
+
+def main():
+    big = list(range(50))
+    text = "a" * 300
+    nested = {"tea": [1, (2, 3)], 7: "seven", "it's": None, -1: 2.5}
+    color, span, nothing = Color.RED, range(2, 9, 3), None
+    try:
+        raise KeyError("gone") from ValueError(4)
+    except KeyError as error:
+        problem = error
+    order = Order(7, {"tea": 4.5, "cup": 12})
+    price(order, "secret", 1, 2, three=3)
+    walk("abcab")
+    return big
+
+main()
+"""
+
+
+@pytest.mark.parametrize("expression, answer", [
+    ("nothing", "None"),
+    ("nested", "{'tea': [1, (2, 3)], 7: 'seven', \"it's\": None, -1: 2.5}"),
+    ('nested["tea"][1][0]', "2"),
+    ("nested['tea'][-1]", "(2, 3)"),
+    ("nested[7]", "'seven'"),
+    ("nested[ -1 ]", "2.5"),
+    ("nested['it\\'s']", "None"),
+    ("nested['\\x74ea'] [0]", "1"),
+    ("span.stop", "9"),
+    ("color", "<Color.RED: 1>"),
+    ("color.value", "1"),
+    ("problem.args[0]", "'gone'"),
+    ("problem.__cause__.args[0]", "4"),
+    ("order.items['cup']", "12"),
+    ("order.itself.itself.number", "8"),
+    ("big[19]", "19"),
+    ("big[20]", "big has no [20] that was recorded: it is cut, 20 of 50 items were"),
+    ("big[50]", "big has no [50] that was recorded: it is cut, 20 of 50 items were"),
+    ("big", f"{str(list(range(20)))[:-1]}, …+30]  (cut: 20 of 50 items were recorded)"),
+    ("text", f"'{'a' * 200}'…+100  (cut: 200 of 300 characters were recorded)"),
+    ("nested['coffee']", "nested has no ['coffee']"),
+    ("nested['tea'][9]", "nested['tea'] has no [9]"),
+    ("nested['tea']['x']", "nested['tea'] has no ['x']"),
+    ("nothing.x", "nothing has no .x"),
+    ("order.price", "order has no .price"),
+    ("missing", "this frame has no variable missing that was recorded"),
+    ("missing[", "'missing[': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '['"),
+    ("nested.", "'nested.': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '.'"),
+    ("nested[tea]", "'nested[tea]': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '[tea]'"),
+    ("nested['tea'", "'nested['tea'': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '['tea''"),
+    ("nested['\\x7']", "'nested['\\x7']': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '['\\x7']'"),
+    ("nested['\\", "'nested['\\': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '['\\'"),
+    ("nested[99999999999999999999]",
+     "'nested[99999999999999999999]': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '[99999999999999999999]'"),
+    ("len(nested)", "'len(nested)': an attribute, .x, or an item, [0] or [\"key\"], is wanted at '(nested)'"),
+    ("1 + 1", "'1 + 1' does not begin with a variable"),
+    ("", "print: a variable, as x, order.items[0] or d[\"key\"]"),
+])  # fmt: skip
+def test_print(order, expression, answer):
+    assert order["run"].last("goto start", "break order.py:37", "continue", f"print {expression}") == answer + "\n"
+
+
+def test_print_of_what_was_not_recorded(order):
+    at = ["goto start", "break price", "continue", "return"]
+    assert order["run"].last(*at, "p password") == "<redacted>\n"
+    assert order["run"].last(*at, "p name") == "name has no value here\n"
+    assert order["run"].last(*at, "p password.x") == "password was redacted\n"
+    assert order["args"].last(*at, "p password") == "<redacted>\n"
+    assert order["args"].last(*at, "p rest") == "(1, 2)\n"
+    assert order["args"].last(*at, "p total") == "total was not recorded: --values and --values-for left it out\n"
+    assert order["plain"].last(*at, "p total") == \
+        "total was not recorded: the recording has no values; kymo record --values records them\n"
+    assert order["plain"].last(*at, "info locals") == \
+        "variables were not recorded: the recording has no values; kymo record --values records them\n"
+
+
+def test_info_locals_and_args(order):
+    at = ["goto start", "break price", "continue", "return"]
+    arguments = "password = <redacted>\nrest = (1, 2)\nmore = {'three': 3}\n"
+    assert re.sub(r"order = <Order.*>\n", "", order["run"].last(*at, "info args")) == arguments
+    assert order["run"].last(*at, "args") == order["run"].last(*at, "info args") == order["run"].last(*at, "a")
+    found = order["run"].last(*at, "info locals")
+    assert found == order["run"].last(*at, "locals")
+    assert re.sub(r"order = <Order.*>\n", "", found) == arguments + "total = 16.5\ncost = 12\n(this event) = 16.5\n"
+    assert order["args"].last(*at, "info locals").endswith("total: not recorded\nname: not recorded\ncost: not recorded\n(this event) = 16.5\n")
+    assert "big = [0, 1, 2" in order["run"].last(*at, "up", "info locals")
+    assert order["run"].last("goto start", "info args") == "no arguments\n"
+    assert order["run"].last("info zebra") == "info: nothing, locals or args\n"
+
+
+def test_history_in_the_console(order):
+    at = ["goto start", "break order.py:15", "continue", "continue"]
+    told = order["run"].last(*at, "history total").splitlines()
+    assert [re.fullmatch(r"(->|  ) line (\d+) +#\d+ +[\d.]+ s  (.*)", line).groups() for line in told] == \
+        [("  ", "14", "0"), ("->", "14", "4.5"), ("  ", "14", "16.5")]
+    told = order["run"].last(*at, "history order.number").splitlines()
+    assert [line.split()[-1] for line in told] == ["7", "8"]
+    assert order["run"].last("history") == "history: a variable, as x or order.items[0]\n"
+    assert order["run"].last(*at, "history zebra") == "this frame has no variable zebra that was recorded\n"
+
+
+def test_watch(order):
+    """Forwards and backwards, it stops where the history says that it changed, and where the frame begins and ends."""
+    console, at = order["run"], ["goto start", "break walk", "continue", "delete", "step 3"]
+    events = [int(n) for n in re.findall(r"#(\d+)", console.last(*at, "history seen"))]
+    assert len(events) == 4  # empty, and with each letter once
+    assert console.last(*at, "watch seen") == "Watchpoint 2: seen in this call of walk()\n"
+    assert [console.at(*at, "watch seen", *["rc"] * 3, *["c"] * count)[0][0] for count in (1, 2, 3)] == events[:3]
+    back = [console.at(*at, "watch seen", *["c"] * 9, *["rc"] * count)[0][0] for count in (1, 2, 3, 4)]
+    assert back == events[::-1]
+    stop = console.last(*at, "watch seen['b']", "c", "c")
+    assert stop.startswith("Watchpoint 2: seen['b']: no change; here its frame is left\n--Return--\n")
+    stop = console.last(*at, "watch seen['b']", "c")
+    assert stop.startswith("Watchpoint 2: seen['b']\n  old: seen has no ['b']\n  new: 1\n> ")
+    stop = console.last(*at, "watch seen", "rc", "rc")
+    assert stop.startswith("Watchpoint 2: seen: no change; here its frame begins\n--Call--\n")
+    assert console.last(*at, "watch seen", "watch").startswith("2   watch seen in walk() entered at #")
+    assert console.last(*at, "watch seen", "delete 2", "watch") == "no watchpoints\n"
+    assert "--End--" in console.last(*at, "watch seen", "delete 2", "c")
+    assert console.last(*at, "watch") == "no watchpoints\n"
+    assert order["plain"].last("watch x").startswith("this frame has no variable") or "was not recorded" in order["plain"].last("watch x")
+
+
+def test_watch_and_breakpoints(order):
+    """What comes first counts; at the same place, both are told."""
+    console, at = order["run"], ["goto start", "break walk", "continue", "step 2", "watch seen"]
+    assert "Breakpoint 3" in console.last(*at, "break order.py:23", "continue")
+    both = console.last(*at, "break order.py:22", "continue")
+    assert both.startswith("Breakpoint 3\nWatchpoint 2: seen\n  old: {}\n  new: {'a': 0}\n")
+
+
+def test_a_watch_across_chunks(record, kymo):
+    program = """
+def work(rounds):
+    steps, turn = 0, 0
+    for i in range(rounds):
+        if i % 500 == 7:
+            steps += 1
+        turn = idle(i)
+    return steps
+
+def idle(n):
+    m = n * 2
+    return m
+
+work(3000)
+"""
+    path = record(program, "--values=locals", "--include=program-*.py", "--ring-size=8K", "--values-limits=bytes=512")
+    console = Console(kymo, path)
+    at = ["goto start", "break work", "continue", "delete", "next 2"]
+    events = [int(n) for n in re.findall(r"#(\d+)", console.last(*at, "history steps"))]
+    assert len(events) == 7
+    answers = console.run(*at, "watch steps", "rc", *["c", "info"] * 8, *["rc", "info"] * 8)
+    found = [int(n) for n in re.findall(r"^event +(\d+)", "".join(answers), re.M)]
+    assert found[:7] == events and found[8:15] == events[::-1]
