@@ -227,6 +227,17 @@ static int add_names(struct kymo_variables *variables)
 	return 0;
 }
 
+/* Locals, then names, each in the order of the code, then OWN. */
+static int compare(const void *a, const void *b)
+{
+	uint64_t left = ((const struct kymo_variable *)a)->number, right = ((const struct kymo_variable *)b)->number;
+
+	/* OWN is 0 and locals are odd. */
+	left = left % 2 ? left >> 1 : (left - 1) | UINT64_C(1) << 63;
+	right = right % 2 ? right >> 1 : (right - 1) | UINT64_C(1) << 63;
+	return left < right ? -1 : left > right;
+}
+
 int kymo_variables_read(struct kymo_replay *replay, size_t frame, struct kymo_variables *variables, struct kymo_error *error)
 {
 	const struct kymo_stack *stack = &replay->walker.stack;
@@ -254,6 +265,8 @@ int kymo_variables_read(struct kymo_replay *replay, size_t frame, struct kymo_va
 		result = take_own(variables, &replay->walker);
 	if (result)
 		kymo_fail(error, result, "out of memory");
+	else if (variables->count)
+		qsort(variables->items, variables->count, sizeof(*variables->items), compare);
 out:
 	kymo_frame_told_release(&told);
 	return result;

@@ -29,6 +29,7 @@ def blocks(kind):
 
 def without_numbers(text):
     text = re.sub(r" +[\d.]+ s  event \d+", " TIME s  event N", text)
+    text = re.sub(r"#\d+ +[\d.]+ s ", "#N TIME s ", text)
     text = re.sub(r"^(time +).*$|^(event +)\d+(?=[:,])|^(process +)\d+ \S+", r"\1\2\3N", text, flags=re.M)
     return text
 
@@ -78,12 +79,12 @@ def folder(tmp_path_factory):
 
 
 def in_console(text, folder):
-    if "kymo record" in text:
-        (folder / "run.kymo").unlink()
+    for name in re.findall(r"-o (\S+)", text):
+        (folder / name).unlink(missing_ok=True)
     return transcript(text, folder)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_what_the_terminal_shows(number, folder):
     text = blocks("console")[number]
     assert without_numbers(cut(in_console(text, folder))) == without_numbers(text)
@@ -122,7 +123,7 @@ def prints_the_stack(program, prefix, folder):
     library = next(prefix.rglob("libkymo-replay.so")).parent
     shown = subprocess.run([program, "run.kymo"], cwd=folder, env=environment({"LD_LIBRARY_PATH": library}),
                            capture_output=True, text=True, check=True).stdout
-    return f"$ ./where run.kymo\n{shown}" == blocks("console")[4]
+    return f"$ ./where run.kymo\n{shown}" == blocks("console")[5]
 
 
 @pytest.mark.skipif(not shutil.which("pkg-config"), reason="there is no pkg-config")
@@ -158,7 +159,7 @@ def write():
     with tempfile.TemporaryDirectory() as name:
         folder = shop(Path(name).resolve())
         outputs = iter(run_python(folder))
-        for block in blocks("console")[:4]:
+        for block in blocks("console")[:5]:
             text = text.replace(f"```console\n{block}```", f"```console\n{cut(in_console(block, folder))}```")
     text = re.sub(r"^(process +)\d+ \S+", r"\g<1>4711 /usr/bin/python3", text, flags=re.M)
     GUIDE.write_text(re.sub(r"^```output\n(?s:.*?)^```$", lambda _: f"```output\n{next(outputs)}```", text, flags=re.M))

@@ -385,7 +385,7 @@ def test_values_in_a_flow_recording_change_nothing_else(record, kymo, events):
 
 def test_the_guide_shows_what_comes_out(record, kymo, tmp_path):
     guide = (ROOT / "docs/guide/values.md").read_text()
-    (program, reading), (output,) = (re.findall(rf"^```{kind}\n(.*?)^```$", guide, re.M | re.S) for kind in ("python", "output"))
+    (program, *readings), outputs = (re.findall(rf"^```{kind}\n(.*?)^```$", guide, re.M | re.S) for kind in ("python", "output"))
     shown = re.search(r"^```\n(PY_START.*?)^```$", guide, re.M | re.S).group(1)
     (tmp_path / "order.py").write_text(program)
     trace = record([tmp_path / "order.py"], "--values=args", "--values-for=order.py", status=1, output=tmp_path / "order.kymo")
@@ -395,8 +395,10 @@ def test_the_guide_shows_what_comes_out(record, kymo, tmp_path):
     for line in re.sub(r"0x[0-9a-f]+", "0x7f3a15b56ba0", shown).splitlines():
         kind, rest = line.split(maxsplit=1)
         assert re.search(rf" {kind} +{re.escape(rest)}$", re.sub(r"0x[0-9a-f]+", "0x7f3a15b56ba0", lines), re.M), line
-    reading = reading.replace("/home/ada", str(tmp_path)).replace('"order.kymo"', repr(str(trace)))
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec("import kymo\n" + reading, {})
-    assert printed.getvalue() == output
+    assert len(readings) == len(outputs)
+    for reading, output in zip(readings, outputs):
+        reading = reading.replace("/home/ada", str(tmp_path)).replace('"order.kymo"', repr(str(trace)))
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec("import kymo\n" + reading, {})
+        assert printed.getvalue() == output

@@ -9,11 +9,12 @@ import subprocess
 
 import kymo as api
 import pytest
-from conftest import environment
+from conftest import KYMO, environment
 from hypothesis import HealthCheck, given, settings
 
 import value_decoder
 from generated_programs import programs
+from terminal import Terminal
 from test_console import Console
 from test_values_recording import OBSERVER, PROGRAM, WITH_VALUES
 
@@ -426,3 +427,61 @@ work(3000)
     answers = console.run(*at, "watch steps", "rc", *["c", "info"] * 8, *["rc", "info"] * 8)
     found = [int(n) for n in re.findall(r"^event +(\d+)", "".join(answers), re.M)]
     assert found[:7] == events and found[8:15] == events[::-1]
+
+
+def test_tab_completes_variables(order):
+    words = [str(KYMO), "replay", "--at=start", str(order["run"].trace)]
+    with Terminal(words, environment(), b"(kymo) ") as terminal:
+        terminal.answer()
+        terminal.ask("break price")
+        terminal.ask("continue")
+        for typed, whole in (("p pas", "p password "), ("watch or", "watch order "), ("info lo", "info locals ")):
+            terminal.type(f"{typed}\t")
+            terminal.read(re.escape(whole).encode() + b"$")
+            terminal.type("\x03")
+            terminal.answer()
+        terminal.type("quit\n")
+        terminal.end()
+
+
+def test_a_watch_goes_on_in_what_is_written_later(kymo, tmp_path):
+    (tmp_path / "program.py").write_text("""\
+import sys
+
+def work():
+    total = 0
+    for line in sys.stdin:
+        total += int(line)
+        print(total, flush=True)
+    return total
+
+work()
+""")
+    process = subprocess.Popen([KYMO, "record", "-q", "-o", "run.kymo", "--include=program.py", "--values=locals", "program.py"],
+                               cwd=tmp_path, env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def add(number, total):
+        process.stdin.write(f"{number}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == f"{total}\n"
+        kymo("snapshot", re.search(r"^ *(\d+)", kymo("ps").stdout.splitlines()[-1])[1])
+
+    try:
+        add(3, 3)
+        words = [str(KYMO), "replay", "--follow", "--at=start", str(tmp_path / "run.kymo.incomplete")]
+        with Terminal(words, environment(), b"(kymo) ") as terminal:
+            terminal.answer()
+            terminal.ask("break work")
+            terminal.ask("continue")
+            assert terminal.ask("watch total").startswith("Watchpoint 2: total in this call of work()")
+            terminal.ask("delete 1")
+            for number, total in (4, 7), (5, 12):
+                add(number, total)
+            seen = "".join(terminal.ask("continue") for _ in range(3))
+            assert re.findall(r"new: (\d+)", seen) == ["0", "3", "7"]
+            terminal.type("quit\n")
+            terminal.end()
+    finally:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
