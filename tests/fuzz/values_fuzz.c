@@ -2,11 +2,13 @@
 /*
  * Hostile values.  The input: a length of two bytes, so many bytes of the chunk that lie before the block, and the block.
  */
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "replay/event_values.h"
+#include "replay/value_path.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 
@@ -68,6 +70,21 @@ static void check_json(const struct kymo_value_tree *tree, const struct kymo_val
 	free(text);
 }
 
+static void check_paths(const struct kymo_value_tree *tree, uint32_t number)
+{
+	static const char *const paths[] = {"", "[0]", "[-1]", "[0][1]", ".x", "['a'].x", ".args[0]", ".value", ".stop", ".__cause__.__context__.x"};
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		struct kymo_error error;
+		uint32_t found;
+		int result = kymo_value_path(tree, number, paths[i], paths[i], &found, &error);
+
+		CHECK(result == 0 || result == -ENODATA);
+		CHECK(result ? !found : found >= number && found < tree->count);
+	}
+	CHECK(kymo_value_hash(tree, number));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct kymo_value_tree tree; /* used again and again, as by who goes through events */
@@ -90,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tree.count > 1)
 		check_list(&tree, 1, 0, 1);
 	for (const struct kymo_value *value = kymo_value_at(&tree, 1); value; value = kymo_value_at(&tree, value->next)) {
+		check_paths(&tree, (uint32_t)(value - tree.nodes));
 		check_text(&tree, value);
 		check_json(&tree, value, kymo_value_put_json);
 		check_json(&tree, value, kymo_value_put_brief);
