@@ -446,10 +446,11 @@ def test_tab_completes_variables(order):
 
 def test_a_watch_goes_on_in_what_is_written_later(kymo, tmp_path):
     (tmp_path / "program.py").write_text("""\
-import sys
+import os, sys
 
 def work():
     total = 0
+    print(os.getpid(), flush=True)
     for line in sys.stdin:
         total += int(line)
         print(total, flush=True)
@@ -459,12 +460,13 @@ work()
 """)
     process = subprocess.Popen([KYMO, "record", "-q", "-o", "run.kymo", "--include=program.py", "--values=locals", "program.py"],
                                cwd=tmp_path, env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    pid = int(process.stdout.readline())
 
     def add(number, total):
         process.stdin.write(f"{number}\n")
         process.stdin.flush()
         assert process.stdout.readline() == f"{total}\n"
-        kymo("snapshot", re.search(r"^ *(\d+)", kymo("ps").stdout.splitlines()[-1])[1])
+        kymo("snapshot", pid)
 
     try:
         add(3, 3)
