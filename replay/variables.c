@@ -276,12 +276,15 @@ const struct kymo_variable *kymo_variables_find(const struct kymo_variables *var
 {
 	const struct kymo_variable *found = NULL;
 
-	/* A name that is a variable of a comprehension, too, has the value of the one that has one. */
+	/* A name may be that of a comprehension's variable, too: the one that has a value. */
 	for (uint32_t i = 0; i < variables->count; i++) {
 		const struct kymo_variable *variable = &variables->items[i];
 
-		if (variable->name && !strcmp(variable->name, name) && (!found || (found->state != KYMO_VARIABLE_TOLD && variable->state == KYMO_VARIABLE_TOLD)))
-			found = variable;
+		if (!variable->name || strcmp(variable->name, name))
+			continue;
+		if (variable->state == KYMO_VARIABLE_TOLD)
+			return variable;
+		found = found ? found : variable;
 	}
 	return found;
 }

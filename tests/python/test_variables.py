@@ -153,14 +153,14 @@ def test_variables_are_those_of_the_frames(observe, scope, events):
 def test_variables_across_chunks_and_far_down(observe, scope, events):
     """Frames whose last record is chunks away, recursion deeper than a chunk lists, generators side by side, exceptions."""
     run = observe(DEEP, scope, f"--events={events}", "--ring-size=8K", "--values-limits=bytes=512,items=20")
-    run.check_some(1, 150)
+    run.check_some(1, 100)
     at = len(run.events) // 2
     assert len(run.stacks[at]) > 150
     for frame in (0, 1, 2, 100, 145, len(run.stacks[at]) - 1):
         run.check(at, frame)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_variables_of_generated_programs(observe, text):
     for events in "flow", "full":
@@ -173,7 +173,7 @@ def test_history_is_every_value(observe, events, options):
     run = observe(DEEP, "locals", f"--events={events}", *options)
     for function in "work", "fact", "produce", "check":
         inside = [at for at, stack in enumerate(run.stacks) if stack[0][0] == function]
-        for at in random.Random(3).sample(inside, 4):
+        for at in random.Random(3).sample(inside, 2):
             run.check_history(at, 0)
         run.check_history(random.Random(4).choice(inside), 1)
 
