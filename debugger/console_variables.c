@@ -56,6 +56,15 @@ static bool read_variables(struct kymo_console *console, struct kymo_variables *
 	return false;
 }
 
+/* Where arguments alone are told, they may have other values by now. */
+static void put_when(struct kymo_console *console, const struct kymo_variables *variables)
+{
+	unsigned kind = kymo_replay_event(console->replay)->kind;
+
+	if (variables->untold && (console->selected || (kind != KYMO_PY_START && kind != KYMO_PY_START_AT)))
+		fputs("  (at the call)", console->out);
+}
+
 void kymo_console_print(struct kymo_console *console, char *argument)
 {
 	struct kymo_variables variables;
@@ -72,6 +81,7 @@ void kymo_console_print(struct kymo_console *console, char *argument)
 		kymo_console_fail(console, "%s", error.message);
 	} else {
 		put_value(console->out, &variables.tree, node, variables.process);
+		put_when(console, &variables);
 		putc('\n', console->out);
 	}
 	kymo_variables_release(&variables);
@@ -96,6 +106,8 @@ static void put_variable(struct kymo_console *console, const struct kymo_variabl
 	fputs(variable->state == KYMO_VARIABLE_TOLD ? " = " : ": not recorded", console->out);
 	if (variable->state == KYMO_VARIABLE_TOLD)
 		put_value(console->out, &variables->tree, variable->node, variables->process);
+	if (variable->state == KYMO_VARIABLE_TOLD && variable->scope != KYMO_SCOPE_OWN)
+		put_when(console, variables);
 	putc('\n', console->out);
 }
 

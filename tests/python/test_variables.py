@@ -339,8 +339,9 @@ def test_print_of_what_was_not_recorded(order):
     assert order["run"].last(*at, "p password") == "<redacted>\n"
     assert order["run"].last(*at, "p name") == "name has no value here\n"
     assert order["run"].last(*at, "p password.x") == "password was redacted\n"
-    assert order["args"].last(*at, "p password") == "<redacted>\n"
-    assert order["args"].last(*at, "p rest") == "(1, 2)\n"
+    assert order["args"].last(*at, "p password") == "<redacted>  (at the call)\n"
+    assert order["args"].last(*at, "p rest") == "(1, 2)  (at the call)\n"
+    assert order["args"].last(*at[:3], "p rest") == "(1, 2)\n"
     assert order["args"].last(*at, "p total") == "total was not recorded: --values and --values-for left it out\n"
     assert order["plain"].last(*at, "p total") == \
         "total was not recorded: the recording has no values; kymo record --values records them\n"
@@ -356,6 +357,7 @@ def test_info_locals_and_args(order):
     found = order["run"].last(*at, "info locals")
     assert found == order["run"].last(*at, "locals")
     assert re.sub(r"order = <Order.*>\n", "", found) == arguments + "total = 16.5\ncost = 12\n(this event) = 16.5\n"
+    assert "\nrest = (1, 2)  (at the call)\n" in order["args"].last(*at, "info locals")
     assert order["args"].last(*at, "info locals").endswith("total: not recorded\nname: not recorded\ncost: not recorded\n(this event) = 16.5\n")
     assert "big = [0, 1, 2" in order["run"].last(*at, "up", "info locals")
     assert order["run"].last("goto start", "info args") == "no arguments\n"
