@@ -128,6 +128,11 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 		is_begin = false;
 	}
 	kymo_walker_release(&walker);
+	/* Nothing need come behind the event that leaves it. */
+	if (is_passed && is_leaving && told->is_there && !told->last.at.n) {
+		told->has_last = true;
+		told->last = before;
+	}
 	return result < 0 ? result : 0;
 }
 

@@ -358,7 +358,8 @@ def test_info_locals_and_args(order):
     assert found == order["run"].last(*at, "locals")
     assert re.sub(r"order = <Order.*>\n", "", found) == arguments + "total = 16.5\ncost = 12\n(this event) = 16.5\n"
     assert "\nrest = (1, 2)  (at the call)\n" in order["args"].last(*at, "info locals")
-    assert order["args"].last(*at, "info locals").endswith("total: not recorded\nname: not recorded\ncost: not recorded\n(this event) = 16.5\n")
+    untold = "total: not recorded\nname: not recorded\ncost: not recorded\n"
+    assert order["args"].last(*at, "info locals").endswith(untold + "(this event) = 16.5\n")
     assert "big = [0, 1, 2" in order["run"].last(*at, "up", "info locals")
     assert order["run"].last("goto start", "info args") == "no arguments\n"
     assert order["run"].last("info zebra") == "info: nothing, locals or args\n"
@@ -394,6 +395,8 @@ def test_watch(order):
     assert console.last(*at, "watch seen", "delete 2", "watch") == "no watchpoints\n"
     assert "--End--" in console.last(*at, "watch seen", "delete 2", "c")
     assert console.last(*at, "watch") == "no watchpoints\n"
+    # The last event of the thread leaves the module.
+    assert "Watchpoint 1: main: no change; here its frame is left\n--Return--" in "".join(console.run("goto end", "rn", "watch main", "c"))
     assert order["plain"].last("watch x").startswith("this frame has no variable") or "was not recorded" in order["plain"].last("watch x")
 
 
