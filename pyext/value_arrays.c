@@ -128,7 +128,10 @@ static void put_dtype(struct kymo_value_writer *w, const struct dtype *dtype)
 		}
 	}
 	name = name ? name : text;
-	kymo_value_put_utf8(w, name, strlen(name));
+	/* Whole, whatever the limit of a text: half a name is that of another type. */
+	kymo_put_number(w, strlen(name));
+	kymo_put_number(w, strlen(name));
+	kymo_put_fixed(w, name, strlen(name));
 }
 
 static void put_uint64(struct kymo_value_writer *w, uint64_t number)

@@ -140,8 +140,10 @@ static const struct {
 	{"numpy.longlong", KYMO_LAYOUT_SCALAR, 9},
 	{"numpy.ulonglong", KYMO_LAYOUT_SCALAR, 10},
 	{"numpy.float32", KYMO_LAYOUT_SCALAR, 11},
+	{"numpy.float64", KYMO_LAYOUT_SCALAR, 12}, /* has float for a base, but not in the line that lays it out */
 	{"numpy.float16", KYMO_LAYOUT_SCALAR, 23},
 	{"numpy.complex64", KYMO_LAYOUT_SCALAR, 14},
+	{"numpy.complex128", KYMO_LAYOUT_SCALAR, 15},
 };
 
 static const struct {
@@ -169,6 +171,9 @@ static enum kymo_layout layout_of(const PyTypeObject *type, uint8_t *detail)
 		}
 		return 0;
 	}
+	/* Derived from datetime, and no point in time.  What takes its name is told as it is. */
+	if (!strcmp(type->tp_name, "pandas._libs.tslibs.nattype._NaT"))
+		return KYMO_LAYOUT_OBJECT;
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		if (is_class(type, classes[i].module, classes[i].name)) {
 			*detail = classes[i].detail;
@@ -199,12 +204,10 @@ static void classify(struct kymo_value_type *known, const PyTypeObject *type)
 		known->layout = layout_of(base, &known->detail);
 		known->is_derived = i > 0;
 	}
-	if (!known->layout) {
+	if (!known->layout)
 		known->layout = KYMO_LAYOUT_OBJECT;
-		known->is_derived = false;
-	}
-	if (type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyList_Type ||
-	    type == &PyTuple_Type || type == &PyDict_Type)
+	if (known->layout == KYMO_LAYOUT_OBJECT || type == &PyLong_Type || type == &PyUnicode_Type || type == &PyBytes_Type ||
+	    type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type)
 		known->is_derived = false;
 }
 

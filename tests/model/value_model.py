@@ -188,7 +188,8 @@ class Values:
         id = self.id()
         args, cause, context = self.value(), self.value(), self.value()
         told, text = self.attributes()
-        shown = f"{type}({', '.join(arg['text'] for arg in args['items'])})"
+        has_args = args["type"] == "tuple"
+        shown = f"{type}({', '.join(arg['text'] for arg in args['items']) if has_args else '…'})"
         if text:
             shown = f"<{shown} at {id['id']:#x}: {text}>"
         else:
@@ -200,7 +201,7 @@ class Values:
             shown += f" while handling {context['text']}"
         if context["text"] != "None":
             told["context"] = context
-        return id | told | {"text": shown, "items": args["items"]}
+        return id | told | {"text": shown} | ({"items": args["items"]} if has_args else {})
 
     def of_array(self, type):
         id, dtype = self.id(), self.label()
