@@ -269,7 +269,7 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 
 	for (const struct kymo_event *event = events_of(config); event->name; event++) {
 		/* C_RETURN and C_RAISE come with CALL, and are no events to enable. */
-		if (as_wanted(event, events) && !(EVENT(CALL) << (event->kind - KYMO_CALL) & C_EVENTS))
+		if (as_wanted(event, events) && !(UINT64_C(1) << event->kind & C_EVENTS))
 			mask |= event_mask(event);
 	}
 	kymo_tasks_begin(python, config->events & EVENT(PY_START) && !config->once);
