@@ -351,15 +351,14 @@ void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int 
 	put_number(w, kind, (const char *)object + sizeof(PyObject));
 }
 
-uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject *object)
+static uint64_t fingerprint_of(const struct kymo_value_limits *limits, const struct array *array)
 {
-	const struct array *array = (const void *)object;
 	const struct dtype *dtype = (const void *)array->dtype;
 	Py_ssize_t at[MAX_DIMENSIONS] = {0};
 	const char *item = array->data;
 	uint64_t print = 0, count = 1;
 
-	if (!is_array(Py_TYPE(object)) || array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !dtype)
+	if (array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !dtype)
 		return 0;
 	for (int i = 0; i < array->dimensions; i++) {
 		count *= (uint64_t)array->shape[i];
@@ -372,4 +371,10 @@ uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject
 		item = next_item(array, at, item);
 	}
 	return print;
+}
+
+uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject *object)
+{
+	/* Other objects may be shorter. */
+	return is_array(Py_TYPE(object)) ? fingerprint_of(limits, (const void *)object) : 0;
 }
