@@ -108,7 +108,7 @@ static int keep(struct newest *newest, const struct kymo_event *event)
 	free(newest->values[place]);
 	newest->values[place] = NULL;
 	newest->events[place] = *event;
-	newest->events[place].values.bytes = 0;
+	newest->events[place].values.payload = NULL; /* that there are some is still known */
 	if (!event->values.bytes)
 		return 0;
 	out = open_memstream(&newest->values[place], &bytes);

@@ -15,7 +15,7 @@ static void put_detail(FILE *out, const struct kymo_event *event)
 		if (event->code && kymo_code_line(event->code, event->dest) >= 0)
 			fprintf(out, "line %" PRId32 ", ", kymo_code_line(event->code, event->dest));
 		fprintf(out, "offset %" PRIu64, event->dest * KYMO_CODE_UNIT);
-	} else if (role) {
+	} else if (role && !event->values.bytes) {
 		fputs("  ", out);
 		kymo_text_put(out, event->name ? event->name : "?");
 	} else if (event->kind == KYMO_EVENT_MARK) {

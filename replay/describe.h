@@ -7,7 +7,7 @@
 
 #include "replay/timeline.h"
 
-/* "file:line function → detail" of an event, escaped. */
+/* "file:line function → detail" of an event, escaped; the name of an exception with values is told with these. */
 void kymo_event_put_place(FILE *out, const struct kymo_event *event);
 
 /* "exited with status 1", "killed by SIGKILL", … */

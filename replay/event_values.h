@@ -7,7 +7,10 @@
 
 #include "replay/values.h"
 
-/* "  x=3, y='a'", of what is returned or yielded "  -> 3", escaped; about @columns wide where that is not 0. */
+/*
+ * "  x=3, y='a'", of what is returned or yielded "  -> 3", escaped; about @columns wide where that is not 0.  An exception that is
+ * not among them is told by its name.
+ */
 void kymo_event_put_values(FILE *out, const struct kymo_event *event, size_t columns);
 
 /* ,"values":{"x":{…}},"value":{…} */

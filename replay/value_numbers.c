@@ -9,14 +9,25 @@
 
 #define LIMB 1000000000U
 
+/* So many digits of @number, finite and positive, are always exact: 15, or fewer where fewer of its bits count. */
+static int exact_digits(double number)
+{
+	uint64_t bits;
+
+	if (number >= DBL_MIN)
+		return 15;
+	memcpy(&bits, &number, sizeof bits);
+	return (63 - __builtin_clzll(bits)) * 30103 / 100000; /* log10(2) */
+}
+
 /* The fewest digits that @number, finite and positive, is read back from; its value is 0.ddd × 10^@point. */
 static size_t shortest_digits(double number, char digits[20], int *point)
 {
 	char text[40];
 	size_t count = 0;
+	int exact = exact_digits(number);
 
-	/* Up to 15 are always exact, but of numbers that are not normal. */
-	for (int precision = number < DBL_MIN ? 1 : 15; precision <= 17; precision++) {
+	for (int precision = exact ? exact : 1; precision <= 17; precision++) {
 		snprintf(text, sizeof text, "%.*e", precision - 1, number);
 		if (strtod(text, NULL) == number)
 			break;

@@ -15,12 +15,28 @@ struct writer {
 	char *text;
 	size_t bytes;
 	size_t length; /* of the whole */
+	size_t left;   /* of what it may cost */
+	bool is_full;  /* it has cost too much: nothing more is put */
 };
+
+/* In bytes of text.  Floats are written until they are read back as they were, and ints divided by ten as often as they have digits. */
+#define COST_OF_VALUE 32U
+#define COST_OF_FLOAT 256U
+#define COST_OF_BYTE 32U
 
 static void put_value(struct writer *writer, const struct kymo_value *value);
 
+static bool spend(struct writer *writer, size_t cost)
+{
+	writer->is_full |= cost > writer->left;
+	writer->left = writer->is_full ? 0 : writer->left - cost;
+	return !writer->is_full;
+}
+
 static void put_bytes(struct writer *writer, const char *bytes, size_t count)
 {
+	if (!spend(writer, count))
+		return;
 	if (writer->length < writer->bytes)
 		memcpy(writer->text + writer->length, bytes,
 		       count < writer->bytes - writer->length ? count : writer->bytes - writer->length);
@@ -92,7 +108,7 @@ static void put_escape(struct writer *writer, uint32_t character)
 	if (character == '\t' || character == '\n' || character == '\r')
 		put(writer, character == '\t' ? "\\t" : character == '\n' ? "\\n" : "\\r");
 	else if (character < 0x100)
-		put_format(writer, "\\x%02" PRIx32, character);
+		put_bytes(writer, (char[]){'\\', 'x', "0123456789abcdef"[character >> 4], "0123456789abcdef"[character & 15]}, 4);
 	else
 		put_format(writer, character < 0x10000 ? "\\u%04" PRIx32 : "\\U%08" PRIx32, character);
 }
@@ -126,7 +142,7 @@ static void put_quoted(struct writer *writer, const struct kymo_value *value, bo
 	const char *quote = bytes && memchr(text, '\'', bytes) && !memchr(text, '"', bytes) ? "\"" : "'";
 
 	put(writer, quote);
-	for (uint32_t i = 0; i < bytes; i += length) {
+	for (uint32_t i = 0; i < bytes && !writer->is_full; i += length) {
 		length = 1;
 		if (text[i] == (uint8_t)*quote || text[i] == '\\') {
 			put(writer, "\\");
@@ -144,7 +160,7 @@ static void put_quoted(struct writer *writer, const struct kymo_value *value, bo
 
 static void put_name(struct writer *writer, const char *name, size_t bytes)
 {
-	for (size_t i = 0; i < bytes;)
+	for (size_t i = 0; i < bytes && !writer->is_full;)
 		i += put_character(writer, (const uint8_t *)name + i, (uint32_t)(bytes - i));
 }
 
@@ -182,11 +198,13 @@ static void put_long(struct writer *writer, const struct kymo_value *value)
 		put_format(writer, "%s≈2**%" PRIu64, value->is_negative ? "-" : "",
 			   8 * (value->count - (value->text_bytes - bytes) - 1) + (31 - (unsigned)__builtin_clz(top)));
 	} else if (bytes <= KYMO_LONG_MAX_BYTES) {
+		if (!spend(writer, COST_OF_BYTE * bytes))
+			return;
 		kymo_long_text(value->text, bytes, value->is_negative, text);
 		put(writer, text);
 	} else {
 		put_format(writer, "%s0x%" PRIx32, value->is_negative ? "-" : "", top);
-		for (bytes--; bytes--;)
+		for (bytes--; bytes-- && !writer->is_full;)
 			put_format(writer, "%02x", value->text[bytes]);
 	}
 }
@@ -209,7 +227,7 @@ static void put_items(struct writer *writer, const struct kymo_value *value, con
 {
 	const char *separator = "";
 
-	for (; item; item = at(writer, item->next)) {
+	for (; item && !writer->is_full; item = at(writer, item->next)) {
 		put(writer, separator);
 		separator = ", ";
 		if (pair && *pair == '=' && item->kind == KYMO_VALUE_STR)
@@ -342,7 +360,7 @@ static void put_array(struct writer *writer, const struct kymo_value *value)
 	put(writer, " ");
 	put_label(writer, value);
 	put(writer, " (");
-	for (uint32_t i = 0; i < value->dimensions; i++) {
+	for (uint32_t i = 0; i < value->dimensions && !writer->is_full; i++) {
 		used += kymo_varint_get(value->shape + used, value->shape_bytes - used, &size);
 		put_format(writer, "%s%" PRIu64, i ? ", " : "", size);
 	}
@@ -407,7 +425,10 @@ static void put_value(struct writer *writer, const struct kymo_value *value)
 		[KYMO_VALUE_ELLIPSIS] = "Ellipsis",    [KYMO_VALUE_NOT_IMPLEMENTED] = "NotImplemented",
 	};
 	unsigned kind = value ? value->kind : KYMO_VALUE_CUT;
+	bool is_float = kind == KYMO_VALUE_FLOAT || kind == KYMO_VALUE_COMPLEX;
 
+	if (!spend(writer, is_float ? COST_OF_FLOAT : COST_OF_VALUE))
+		return;
 	if (kind < sizeof words / sizeof *words) {
 		put(writer, words[kind]);
 	} else if (kind == KYMO_VALUE_NAMED) {
@@ -445,32 +466,54 @@ static size_t end_of_text(const char *text, size_t length)
 	return decode((const uint8_t *)text + start, (uint32_t)(length - start), &character) ? length : start;
 }
 
-static size_t finish(struct writer *writer)
+static size_t finish(struct writer *writer, size_t *left)
 {
+	*left = writer->left;
+	if (writer->is_full) {
+		writer->is_full = false;
+		writer->left = strlen("…");
+		put(writer, "…");
+	}
 	if (writer->text)
 		writer->text[writer->length <= writer->bytes ? writer->length : end_of_text(writer->text, writer->bytes)] = '\0';
 	return writer->length;
 }
 
+size_t kymo_value_text_within(const struct kymo_value_tree *tree, const struct kymo_value *value,
+			      const struct kymo_traced_process *process, char *text, size_t bytes, size_t *left)
+{
+	struct writer writer = {tree, process, bytes ? text : NULL, bytes ? bytes - 1 : 0, .left = *left};
+
+	put_value(&writer, value);
+	return finish(&writer, left);
+}
+
 size_t kymo_value_text(const struct kymo_value_tree *tree, const struct kymo_value *value,
 		       const struct kymo_traced_process *process, char *text, size_t bytes)
 {
-	struct writer writer = {tree, process, bytes ? text : NULL, bytes ? bytes - 1 : 0, 0};
+	size_t left = KYMO_VALUE_TEXT_COST;
 
-	put_value(&writer, value);
-	return finish(&writer);
+	return kymo_value_text_within(tree, value, process, text, bytes, &left);
 }
 
-size_t kymo_value_label(const struct kymo_value_tree *tree, const struct kymo_value *value,
-			const struct kymo_traced_process *process, char *text, size_t bytes)
+size_t kymo_value_label_within(const struct kymo_value_tree *tree, const struct kymo_value *value,
+			       const struct kymo_traced_process *process, char *text, size_t bytes, size_t *left)
 {
-	struct writer writer = {tree, process, bytes ? text : NULL, bytes ? bytes - 1 : 0, 0};
+	struct writer writer = {tree, process, bytes ? text : NULL, bytes ? bytes - 1 : 0, .left = *left};
 
 	if (value->text)
 		put_label(&writer, value);
 	else
 		put_value(&writer, value);
-	return finish(&writer);
+	return finish(&writer, left);
+}
+
+size_t kymo_value_label(const struct kymo_value_tree *tree, const struct kymo_value *value,
+			const struct kymo_traced_process *process, char *text, size_t bytes)
+{
+	size_t left = KYMO_VALUE_TEXT_COST;
+
+	return kymo_value_label_within(tree, value, process, text, bytes, &left);
 }
 
 const char *kymo_value_base(const struct kymo_value *value)

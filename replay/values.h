@@ -69,16 +69,24 @@ const char *kymo_value_base(const struct kymo_value *value);
 /* The name of its type, "int", "User"; NULL: none, or not known. */
 const char *kymo_value_type(const struct kymo_value *value, const struct kymo_traced_process *process);
 
+/* What the text of one value may cost, about its bytes: a block of a hundred bytes can tell of a million, by SAME in SAME. */
+#define KYMO_VALUE_TEXT_COST (512U << 10)
+
 /*
  * Write @value, of @tree, as Python would show it (repr() of builtins; "<app.User at 0x7f…: name='x'>"; "…+12" for what was cut;
  * "<redacted>", "<not recorded>") to @text of @bytes, always terminated, cut where there is no room.  Returns the length that
- * the whole has, as snprintf() does.  @process names its types.
+ * the whole has, as snprintf() does; the whole ends with "…" where more would cost too much.  @process names its types.
  */
 size_t kymo_value_text(const struct kymo_value_tree *tree, const struct kymo_value *value,
 		       const struct kymo_traced_process *process, char *text, size_t bytes);
-
 /* The same of an attribute's name, an enum member's or an array's dtype: without quotes. */
 size_t kymo_value_label(const struct kymo_value_tree *tree, const struct kymo_value *value,
 			const struct kymo_traced_process *process, char *text, size_t bytes);
+
+/* The same two at a cost of no more than *@left, from which it is taken. */
+size_t kymo_value_text_within(const struct kymo_value_tree *tree, const struct kymo_value *value,
+			      const struct kymo_traced_process *process, char *text, size_t bytes, size_t *left);
+size_t kymo_value_label_within(const struct kymo_value_tree *tree, const struct kymo_value *value,
+			       const struct kymo_traced_process *process, char *text, size_t bytes, size_t *left);
 
 #endif

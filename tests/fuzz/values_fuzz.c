@@ -12,6 +12,9 @@
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 
+/* Of the largest tree. */
+#define MAX_JSON (16U << 20)
+
 static const struct kymo_traced_process nobody;
 
 /* The list that begins with @number: what it has was made after @parent, so that no value is in itself. */
@@ -39,6 +42,7 @@ static void check_text(const struct kymo_value_tree *tree, const struct kymo_val
 	char *whole = malloc(length + 1), *part;
 
 	CHECK(whole);
+	CHECK(length <= KYMO_VALUE_TEXT_COST + strlen("…"));
 	CHECK(kymo_value_text(tree, value, &nobody, whole, length + 1) == length);
 	CHECK(strlen(whole) == length);
 	for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
@@ -64,6 +68,7 @@ static void check_json(const struct kymo_value_tree *tree, const struct kymo_val
 	CHECK(out);
 	put(out, tree, value, &nobody);
 	CHECK(!fclose(out));
+	CHECK(bytes <= MAX_JSON);
 	json = json_loadb(text, bytes, JSON_DECODE_INT_AS_REAL, NULL);
 	CHECK(json_is_string(json_object_get(json, "text")));
 	json_decref(json);

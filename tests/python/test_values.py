@@ -128,7 +128,7 @@ def test_every_character_that_is_assigned(trace, events):
 
 def any_float(rng):
     return rng.choice([struct.unpack("<d", rng.randbytes(8))[0], rng.random() * 10.0 ** rng.randint(-5, 20),
-                       2.0 ** rng.randint(-1074, 1023), round(rng.random() * 1000, rng.randint(0, 5))])  # fmt: skip
+                       2.0 ** rng.randint(-1074, 1023), rng.getrandbits(rng.randint(1, 52)) * 5e-324, round(rng.random() * 1000, rng.randint(0, 5))])  # fmt: skip
 
 
 def test_floats_have_the_digits_that_repr_gives_them(trace, events):
@@ -240,7 +240,7 @@ BLOCKS = (
 def test_values_as_text(trace, kymo):
     path = trace(*BLOCKS)
     lines = kymo("events", path).stdout.splitlines()
-    ends = [r"f.py f  x=3, y='a\x1b'", "f.py:2 f  y=[1]", "f.py f  -> (1, None)", "f.py f  ValueError  ValueError('no')",
+    ends = [r"f.py f  x=3, y='a\x1b'", "f.py:2 f  y=[1]", "f.py f  -> (1, None)", "f.py f  ValueError('no')",
             "f.py f  x=<redacted>  -> None", "-> offset 4"]  # fmt: skip
     for line, end in zip(lines, ends, strict=True):
         assert line.endswith(end)
@@ -251,6 +251,15 @@ def test_values_as_text(trace, kymo):
     told = [json.loads(line) for line in kymo("events", "--jsonl", path).stdout.splitlines()]
     tail = json.loads(kymo("tail", "--json", path).stdout)["processes"][0]["threads"][0]["events"]
     assert tail == told
+
+
+def test_an_exception_is_told_once(trace, kymo):
+    raised = b"\0\0" + head(29, 6, ID) + encode(("no",)) + encode(None) * 2 + attributes()
+    path = trace("", "", "", raised + local(0, encode(1)), "", "", "", "", "", b"\0" + local(0, encode(1)), "", "", "", "", "", b"\0\0\2")
+    for verb, count in ("events", 3), ("tail", 2):
+        ends = [line.partition("f.py f  ")[2] for line in kymo(verb, path).stdout.splitlines() if " RAISE " in line]
+        assert ends == ["ValueError('no'), x=1", "ValueError  x=1", "ValueError  <redacted>"][-count:]
+    assert kymo("events", "--no-values", path).stdout.count("f.py f  ValueError\n") == 3
 
 
 def test_a_long_value_is_cut_in_the_tail(trace, kymo):
