@@ -140,7 +140,10 @@ void kymo_value_write_enum(struct kymo_value_writer *w, PyObject *object)
 	w->end--;
 	kymo_value_put_text(w, name);
 	w->end++;
-	kymo_value_put_part(w, number);
+	if (kymo_value_is_secret(w, name))
+		kymo_put_kind(w, KYMO_VALUE_REDACTED);
+	else
+		kymo_value_put_part(w, number);
 }
 
 static void put_type_name(struct kymo_value_writer *w, const PyTypeObject *type)

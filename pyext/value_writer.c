@@ -285,6 +285,13 @@ static void write_set(struct kymo_value_writer *w, PyObject *object, enum kymo_v
 	kymo_value_list_end(w, &list);
 }
 
+static bool is_secret_key(struct kymo_value_writer *w, PyObject *key)
+{
+	if (PyUnicode_Check(key))
+		return kymo_value_is_secret(w, key);
+	return PyBytes_Check(key) && kymo_value_is_secret_text(w, PyBytes_AS_STRING(key));
+}
+
 static void write_dict(struct kymo_value_writer *w, PyObject *object)
 {
 	struct kymo_pairs pairs = kymo_pairs_of_dict(object);
@@ -298,7 +305,7 @@ static void write_dict(struct kymo_value_writer *w, PyObject *object)
 		w->end--; /* the last byte is the value's */
 		kymo_value_write(w, key);
 		w->end++;
-		if (PyUnicode_Check(key) && kymo_value_is_secret(w, key))
+		if (is_secret_key(w, key))
 			kymo_put_kind(w, KYMO_VALUE_REDACTED);
 		else
 			kymo_value_write(w, value);
