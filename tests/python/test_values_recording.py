@@ -79,6 +79,12 @@ def containers():
     both = (items, table)
     return both
 
+def powers(n):
+    for i in (62, 63, 64, 200, 1599, 1600, 8001):
+        power = -1 << i
+        power = ~power + n
+    return power
+
 def main(n):
     add(1)
     add(1, 2, 3, 4, key=title, more=1.5, and_more=None)
@@ -94,6 +100,7 @@ def main(n):
     Point(1).moved(2)
     get_secret()
     texts(4)
+    powers(n)
     containers()
     try:
         raise KeyError(n)

@@ -68,7 +68,10 @@ class Block:
             number = self.number()
             return number >> 1 ^ -(number & 1)
         elif kind == 12:
-            self.take(1), self.text()
+            is_negative, count, kept = self.take(1)[0], self.number(), self.number()
+            magnitude = int.from_bytes(self.take(kept), "little")
+            if kept == count:
+                return -magnitude if is_negative else magnitude
         elif kind == 13:
             return struct.unpack("<d", self.take(8))[0]
         elif kind == 14:

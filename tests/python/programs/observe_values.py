@@ -28,6 +28,8 @@ SECRETS = ("password", "token", "secret")
 
 def model(value, depth=0):
     """As value_decoder.Block.value() has it."""
+    if type(value) is int and abs(value) >= 1 << 8 * TEXT:
+        return "other"
     if type(value) in LEAVES:
         return value
     if type(value) is str:
