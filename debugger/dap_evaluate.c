@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a client asks for by typing, or by pointing at it: values are not recorded, but commands and places of the run are known. */
+/* What a client asks for by typing, or by pointing at it: recorded values, places of the run, and commands. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "debugger/condition.h"
 #include "debugger/console.h"
-#include "debugger/dap_session.h"
+#include "debugger/dap_values.h"
 
 #define VALUE_BYTES 1024U
 
@@ -29,8 +29,8 @@ static bool compute(const struct kymo_dap *dap, const char *expression, char val
 	return is_known;
 }
 
-/* A command of the debugger in the terminal.  It may lead elsewhere. */
-static int run_command(struct kymo_dap *dap, const char *line, json_t **body, struct kymo_error *error)
+/* A command of the debugger in the terminal.  It may lead elsewhere.  @why: what else the line is not. */
+static int run_command(struct kymo_dap *dap, const char *line, const char *why, json_t **body, struct kymo_error *error)
 {
 	const struct kymo_event *event = kymo_replay_event(&dap->replay);
 	struct kymo_position from = kymo_position_of(event);
@@ -46,9 +46,7 @@ static int run_command(struct kymo_dap *dap, const char *line, json_t **body, st
 	while (bytes && told[bytes - 1] == '\n')
 		told[--bytes] = '\0';
 	if (!result)
-		result = kymo_fail(error, -EINVAL,
-				   "'%s': values of variables are not recorded, and a command it is not; help lists them",
-				   line);
+		result = kymo_fail(error, -EINVAL, "%s, and a command it is not; help lists them", why);
 	else if (result < 0)
 		kymo_fail(error, result, "%s", told);
 	else
@@ -59,18 +57,69 @@ static int run_command(struct kymo_dap *dap, const char *line, json_t **body, st
 	return result;
 }
 
+/* What a client asks about, and how. */
+struct question {
+	const char *expression;
+	bool is_typed, is_pointed_at, is_copied;
+	struct kymo_dap_values *values; /* of the frame; NULL: they cannot be read */
+	bool has_none; /* the recording has no values */
+	const struct kymo_variable *variable; /* that the expression is the name of; NULL: of none */
+};
+
+/* The variables of the frame that is asked about; @why: what cannot be read of them. */
+static void find_values(struct kymo_dap *dap, const json_t *arguments, struct question *question, struct kymo_error *why)
+{
+	int64_t frame;
+
+	if (kymo_dap_frame_id(dap, arguments, &frame, why) || kymo_dap_frame_values(dap, frame, &question->values, why)) {
+		question->values = NULL;
+	} else if (question->values->variables.untold == KYMO_UNTOLD_NO_VALUES) {
+		question->has_none = true;
+		kymo_fail(why, -ENODATA, "'%s': values of variables are not recorded", question->expression);
+	}
+	if (question->values)
+		question->variable = kymo_variables_find(&question->values->variables, question->expression);
+}
+
+static int answer_value(const struct kymo_dap *dap, const struct question *question, uint32_t node, json_t **body, struct kymo_error *error)
+{
+	const struct kymo_variables *variables = &question->values->variables;
+	size_t bytes = KYMO_DAP_HOVER_BYTES;
+	json_t *shown = json_object();
+
+	if (question->is_copied)
+		bytes = kymo_value_text(&variables->tree, kymo_value_at(&variables->tree, node), variables->process, NULL, 0) + 1;
+	if (shown)
+		kymo_dap_put_value(dap, shown, "result", question->values, node, bytes);
+	if (shown && !question->is_copied)
+		kymo_dap_put_when(shown, "result", question->values);
+	return kymo_dap_answer(body, shown, error);
+}
+
 int kymo_dap_evaluate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
 {
-	const char *expression = kymo_dap_string(arguments, "expression"),
-		   *context = kymo_dap_string(arguments, "context");
-	bool is_typed = context && !strcmp(context, "repl"), is_pointed_at = context && !strcmp(context, "hover");
+	const char *context = kymo_dap_string(arguments, "context");
+	struct question question = {
+		.expression = kymo_dap_string(arguments, "expression"),
+		.is_typed = context && !strcmp(context, "repl"),
+		.is_pointed_at = context && !strcmp(context, "hover"),
+		.is_copied = context && !strcmp(context, "clipboard"),
+	};
+	struct kymo_error why;
 	char value[VALUE_BYTES];
+	uint32_t node;
 
-	if (!expression)
+	if (!question.expression)
 		return kymo_fail(error, -EINVAL, "expression is missing");
+	find_values(dap, arguments, &question, &why);
+	if (question.values && !question.has_none && !kymo_variables_path(&question.values->variables, question.expression, &node, &why))
+		return answer_value(dap, &question, node, body, error);
 	/* What the program calls `line` is not what a condition calls so. */
-	if (!is_pointed_at && !kymo_dap_is_local(dap, kymo_dap_integer(arguments, "frameId", 0), expression) &&
-	    compute(dap, expression, value))
+	if (!question.is_pointed_at && !question.variable && compute(dap, question.expression, value))
 		return answer(body, value, error);
-	return is_typed ? run_command(dap, expression, body, error) : answer(body, "not recorded", error);
+	if (question.is_typed)
+		return run_command(dap, question.expression, why.message, body, error);
+	if (question.has_none || (question.variable && question.variable->state == KYMO_VARIABLE_NOT_RECORDED))
+		return answer(body, "not recorded", error);
+	return kymo_fail(error, -ENODATA, "%s", why.message);
 }

@@ -17,12 +17,15 @@ static json_t *capabilities(void)
 		"supportsConfigurationDoneRequest",
 		"supportsStepBack",
 		"supportsFunctionBreakpoints",
+		"supportsDataBreakpoints",
 		"supportsConditionalBreakpoints",
 		"supportsHitConditionalBreakpoints",
 		"supportsLogPoints",
 		"supportsExceptionFilterOptions",
 		"supportsExceptionInfoRequest",
 		"supportsBreakpointLocationsRequest",
+		"supportsEvaluateForHovers",
+		"supportsClipboardContext",
 		"supportsGotoTargetsRequest",
 		"supportsLoadedSourcesRequest",
 		"supportsDelayedStackTraceLoading",
@@ -58,6 +61,7 @@ int kymo_dap_initialize(struct kymo_dap *dap, const json_t *arguments, json_t **
 	dap->is_initialized = true;
 	dap->lines_from = first_number(arguments, "linesStartAt1");
 	dap->columns_from = first_number(arguments, "columnsStartAt1");
+	dap->shows_types = json_is_true(json_object_get(arguments, "supportsVariableType"));
 	return kymo_dap_answer(body, capabilities(), error);
 }
 
@@ -114,6 +118,7 @@ void kymo_dap_close(struct kymo_dap *dap)
 	kymo_dap_forget_views(dap);
 	kymo_dap_forget_files(dap);
 	kymo_dap_remove_breakpoints(dap);
+	kymo_dap_forget_watches(dap);
 	kymo_replay_close(&dap->side);
 	kymo_replay_close(&dap->logs);
 	kymo_replay_close(&dap->replay);

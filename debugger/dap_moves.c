@@ -136,6 +136,8 @@ void kymo_dap_arrived(struct kymo_dap *dap)
 {
 	if (dap->replay.hit)
 		tell_break(dap);
+	else if (dap->replay.watched)
+		kymo_dap_tell_watch(dap, kymo_dap_is_at_edge(dap) ? KYMO_STOP_WATCH_OVER : KYMO_STOP_WATCH);
 	else
 		kymo_dap_stopped(dap, "goto", NULL, NULL);
 }
@@ -163,6 +165,8 @@ static int finish(struct kymo_dap *dap, const struct kymo_moment *from, int stop
 	}
 	if (stop == KYMO_STOP_BREAK)
 		tell_break(dap);
+	else if (stop == KYMO_STOP_WATCH || stop == KYMO_STOP_WATCH_OVER)
+		kymo_dap_tell_watch(dap, stop);
 	else if (stop == KYMO_STOP_MISSING)
 		tell_missing(dap, reason);
 	else

@@ -25,6 +25,8 @@ static const struct {
 	{"setBreakpoints", kymo_dap_set_breakpoints, true, false},
 	{"setFunctionBreakpoints", kymo_dap_set_function_breakpoints, true, false},
 	{"setExceptionBreakpoints", kymo_dap_set_exception_breakpoints, true, false},
+	{"dataBreakpointInfo", kymo_dap_data_breakpoint_info, true, true},
+	{"setDataBreakpoints", kymo_dap_set_data_breakpoints, true, false},
 	{"breakpointLocations", kymo_dap_breakpoint_locations, true, false},
 	{"threads", kymo_dap_threads, true, false},
 	{"stackTrace", kymo_dap_stack_trace, true, true},
@@ -198,6 +200,7 @@ static void release(struct kymo_dap *dap)
 	if (dap->has_trace)
 		kymo_dap_close(dap);
 	free(dap->views);
+	free(dap->values);
 	free(dap->targets);
 	free(dap->source_root);
 	json_decref(dap->events);

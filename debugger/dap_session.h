@@ -36,6 +36,7 @@ struct kymo_dap {
 	bool is_over;   /* the client has left */
 	bool is_initialized;
 	int64_t lines_from, columns_from; /* what the client calls the first one */
+	bool shows_types;
 
 	bool has_trace; /* it was launched */
 	struct kymo_indexed trace;
@@ -51,6 +52,11 @@ struct kymo_dap {
 	struct kymo_dap_view *views;
 	size_t view_count, view_capacity;
 	uint32_t last_frame_id;
+	struct kymo_dap_values **values; /* that were asked for: see dap_values.h */
+	size_t value_count, value_capacity;
+	uint32_t last_reference;
+	struct kymo_watchpoint *watches; /* that the client knows; those that are set are the replay's */
+	size_t watch_count, watch_capacity, set_capacity;
 	struct kymo_dap_target *targets;
 	size_t target_count, target_capacity;
 	uint32_t last_target_id;
@@ -111,13 +117,32 @@ void kymo_dap_remove_breakpoints(struct kymo_dap *dap);
 /* dap_stack.c */
 int kymo_dap_threads(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_stack_trace(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
+/* The id of the frame that "frameId" names; of the one on top where it stands, if nothing does. */
+KYMO_MUST_CHECK
+int kymo_dap_frame_id(struct kymo_dap *dap, const json_t *arguments, int64_t *id, struct kymo_error *error);
+/*
+ * A replay that stands where it has the frame @id, which is its frame *@frame, 0 the innermost; until the next one is asked for, and
+ * not to be moved.  NULL: it is no frame, but the label of what is missing.
+ */
+KYMO_MUST_CHECK
+int kymo_dap_stand_in(struct kymo_dap *dap, int64_t id, struct kymo_replay **replay, size_t *frame, struct kymo_error *error);
+/* The replay stands elsewhere. */
+void kymo_dap_forget_views(struct kymo_dap *dap);
+
+/* dap_variables.c */
 int kymo_dap_scopes(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_variables(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
-/* True if @name is a local variable of the frame @id. */
-bool kymo_dap_is_local(const struct kymo_dap *dap, int64_t id, const char *name);
-/* The replay stands elsewhere. */
-void kymo_dap_forget_views(struct kymo_dap *dap);
+void kymo_dap_forget_values(struct kymo_dap *dap);
+
+/* dap_watches.c */
+int kymo_dap_data_breakpoint_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
+int kymo_dap_set_data_breakpoints(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
+/* Tell that it stands where what the replay watches has changed or, if @stop is KYMO_STOP_WATCH_OVER, has not. */
+void kymo_dap_tell_watch(struct kymo_dap *dap, int stop);
+/* True where the call begins or ends in which something is watched. */
+bool kymo_dap_is_at_edge(const struct kymo_dap *dap);
+void kymo_dap_forget_watches(struct kymo_dap *dap);
 
 /* dap_files.c */
 int kymo_dap_source(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);

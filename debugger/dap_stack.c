@@ -47,6 +47,7 @@ void kymo_dap_forget_views(struct kymo_dap *dap)
 		free(dap->views[i].missing);
 	}
 	dap->view_count = 0;
+	kymo_dap_forget_values(dap);
 	if (dap->last_frame_id > MAX_FRAME_ID)
 		dap->last_frame_id = 0;
 }
@@ -76,20 +77,28 @@ static int view_here(struct kymo_replay *replay, struct kymo_dap_view *view, str
 	return result;
 }
 
-/* The same, of a thread that the replay does not stand in. */
-static int view_other(struct kymo_dap *dap, struct kymo_dap_view *view, struct kymo_error *error)
+/* Have the replay beside stand in @stream where that is now. */
+static int stand_aside(struct kymo_dap *dap, size_t stream, bool *is_there, struct kymo_error *error)
 {
 	struct kymo_moment now = kymo_moment_of(&dap->trace.timeline, kymo_replay_event(&dap->replay)), then;
 	const struct kymo_stack *stack = &dap->side.walker.stack;
-	int result = kymo_moment_of_thread(&dap->trace.index, view->stream, &now, &then, error);
+	int result = kymo_moment_of_thread(&dap->trace.index, stream, &now, &then, error);
 
+	*is_there = result > 0; /* else it has not begun */
 	if (result > 0)
-		result = kymo_replay_seek(&dap->side, view->stream, then.at, error);
-	else
-		return result; /* it has not begun */
-	if (result || (stack->is_leaving && kymo_stack_depth(stack) == 1))
-		return result; /* it has ended */
-	return view_here(&dap->side, view, error);
+		result = kymo_replay_seek(&dap->side, stream, then.at, error);
+	if (!result && stack->is_leaving && kymo_stack_depth(stack) == 1)
+		*is_there = false; /* it has ended */
+	return result;
+}
+
+/* The same, of a thread that the replay does not stand in. */
+static int view_other(struct kymo_dap *dap, struct kymo_dap_view *view, struct kymo_error *error)
+{
+	bool is_there;
+	int result = stand_aside(dap, view->stream, &is_there, error);
+
+	return result || !is_there ? result : view_here(&dap->side, view, error);
 }
 
 /* The stack of @stream; @out is valid until the next one is asked for. */
@@ -164,91 +173,30 @@ int kymo_dap_stack_trace(struct kymo_dap *dap, const json_t *arguments, json_t *
 			       error);
 }
 
-/* The code object of the frame @id; false: there is no such frame where it stands. */
-static bool find_frame(const struct kymo_dap *dap, int64_t id, const struct kymo_content **content)
+int kymo_dap_frame_id(struct kymo_dap *dap, const json_t *arguments, int64_t *id, struct kymo_error *error)
+{
+	struct kymo_dap_view *view = NULL;
+	int result = json_object_get(arguments, "frameId") ? 0 : find_view(dap, kymo_replay_stream(&dap->replay), &view, error);
+
+	*id = view ? view->first_id : kymo_dap_integer(arguments, "frameId", 0);
+	return result;
+}
+
+int kymo_dap_stand_in(struct kymo_dap *dap, int64_t id, struct kymo_replay **replay, size_t *frame, struct kymo_error *error)
 {
 	for (size_t i = 0; i < dap->view_count; i++) {
 		const struct kymo_dap_view *view = &dap->views[i];
 		int64_t from_top = id - view->first_id;
-		const struct kymo_code *code;
+		bool is_there;
 
 		if (from_top < 0 || from_top > view->stack.count)
 			continue;
-		code = from_top < view->stack.count ? view->stack.frames[view->stack.count - 1 - from_top].code : NULL;
-		*content = code ? code->content : NULL;
-		return true;
+		*replay = NULL;
+		*frame = (size_t)from_top;
+		if (from_top == view->stack.count)
+			return 0;
+		*replay = view->stream == kymo_replay_stream(&dap->replay) ? &dap->replay : &dap->side;
+		return *replay == &dap->side ? stand_aside(dap, view->stream, &is_there, error) : 0;
 	}
-	return false;
-}
-
-bool kymo_dap_is_local(const struct kymo_dap *dap, int64_t id, const char *name)
-{
-	const struct kymo_content *content;
-	const char *local;
-
-	if (!find_frame(dap, id, &content) || !content)
-		return false;
-	local = content->locals;
-	for (uint32_t i = 0; i < content->local_count; i++, local += strlen(local) + 1)
-		if (!strcmp(local, name))
-			return true;
-	return false;
-}
-
-/* Its locals have the id of their frame. */
-int kymo_dap_scopes(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
-{
-	int64_t id = kymo_dap_integer(arguments, "frameId", 0);
-	const struct kymo_content *content;
-	json_t *scopes = json_array();
-
-	if (!find_frame(dap, id, &content)) {
-		json_decref(scopes);
-		return kymo_fail(error, -EINVAL, "frameId: there is no such frame here");
-	}
-	if (content)
-		json_array_append_new(scopes,
-				      json_pack("{s:s, s:s, s:I, s:I, s:b}", "name", "Locals", "presentationHint",
-						"locals", "variablesReference", (json_int_t)id, "namedVariables",
-						(json_int_t)content->local_count, "expensive", 0));
-	return kymo_dap_answer(body, json_pack("{s:o}", "scopes", scopes), error);
-}
-
-int kymo_dap_variables(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
-{
-	const struct kymo_content *content;
-	const char *filter = kymo_dap_string(arguments, "filter"), *name;
-	json_t *variables = json_array();
-
-	if (!find_frame(dap, kymo_dap_integer(arguments, "variablesReference", 0), &content) || !content) {
-		json_decref(variables);
-		return kymo_fail(error, -EINVAL, "variablesReference: there are no such variables here");
-	}
-	name = content->locals;
-	for (uint32_t i = 0; i < content->local_count && (!filter || !strcmp(filter, "named")); i++) {
-		json_array_append_new(variables,
-				      json_pack("{s:o, s:s, s:i, s:{s:s, s:[s]}}", "name", kymo_dap_text(name), "value",
-						"not recorded", "variablesReference", 0, "presentationHint", "kind",
-						"data", "attributes", "readOnly"));
-		name += strlen(name) + 1;
-	}
-	return kymo_dap_answer(body, json_pack("{s:o}", "variables", variables), error);
-}
-
-int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
-{
-	const struct kymo_event *event = kymo_replay_event(&dap->replay);
-	const char *role = kymo_event_name_role(event);
-	const struct kymo_break *hit = dap->replay.hit;
-	size_t stream;
-	int result = kymo_dap_thread(dap, arguments, &stream, error);
-
-	if (result)
-		return result;
-	if (stream != kymo_replay_stream(&dap->replay) || !role || *role != 'e' || !event->name)
-		return kymo_fail(error, -EINVAL, "threadId: no exception is raised there");
-	return kymo_dap_answer(body,
-			       json_pack("{s:o, s:s, s:{s:o}}", "exceptionId", kymo_dap_text(event->name), "breakMode",
-					 hit && hit->kind == KYMO_BREAK_UNCAUGHT ? "unhandled" : "always", "details", "typeName", kymo_dap_text(event->name)),
-			       error);
+	return kymo_fail(error, -EINVAL, "frameId: there is no such frame here");
 }
