@@ -44,12 +44,12 @@ def test_what_is_no_message_is_told_in_one_line(data, status, says):
 
 
 COMMANDS = ["initialize", "launch", "attach", "configurationDone", "setBreakpoints", "setFunctionBreakpoints",
-            "setExceptionBreakpoints", "breakpointLocations", "threads", "stackTrace", "scopes", "variables", "exceptionInfo",
+            "setExceptionBreakpoints", "setDataBreakpoints", "dataBreakpointInfo", "breakpointLocations", "threads", "stackTrace", "scopes", "variables", "exceptionInfo",
             "source", "loadedSources", "next", "stepIn", "stepOut", "stepBack", "continue", "reverseContinue", "pause",
             "gotoTargets", "goto", "evaluate", "terminate", "nonsense"]
 WORDS = ["threadId", "frameId", "variablesReference", "source", "path", "sourceReference", "breakpoints", "line", "condition",
          "hitCondition", "logMessage", "name", "filters", "filterOptions", "filterId", "expression", "context", "targetId",
-         "startFrame", "levels", "endLine"]
+         "startFrame", "levels", "endLine", "start", "count", "filter", "dataId", "accessType"]
 SCALARS = st.none() | st.booleans() | st.integers(-3, 40) | st.integers(-2**63, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | \
     st.sampled_from(["", "repl", "raised", "goto 50%", "goto nan%", "goto -1s", "walk", "%3", "{depth}", "{", "depth > 1", "\ud7ff", "'"]) | st.text(max_size=8)
 
@@ -81,18 +81,34 @@ def sensible(program):
         st.tuples(st.just("gotoTargets"), st.fixed_dictionaries({"source": source, "line": line})),
         st.tuples(st.just("goto"), st.fixed_dictionaries({"threadId": st.just(1), "targetId": st.integers(1, 12)})),
         st.tuples(st.just("scopes"), st.fixed_dictionaries({"frameId": st.integers(1, 90)})),
-        st.tuples(st.just("variables"), st.fixed_dictionaries({"variablesReference": st.integers(1, 90)})),
+        st.tuples(st.just("variables"), st.fixed_dictionaries({"variablesReference": st.integers(1, 90)}, optional={
+            "start": st.integers(0, 2**31), "count": st.integers(0, 2**31), "filter": st.sampled_from(["named", "indexed"])})),
+        st.tuples(st.just("dataBreakpointInfo"), st.fixed_dictionaries({"name": st.sampled_from(["i", "total", "self", "x", "n", "0"])}, optional={
+            "frameId": st.integers(1, 30), "variablesReference": st.integers(1, 30)})),
+        st.tuples(st.just("setDataBreakpoints"), st.fixed_dictionaries({"breakpoints": st.lists(
+            st.fixed_dictionaries({"dataId": st.integers(1, 4).map(str)}), max_size=3)})),
+        st.tuples(st.just("evaluate"), st.fixed_dictionaries({
+            "expression": st.sampled_from(["total", "i", "n", "self.x", "x[0]", "x.", "x['a']", "args[-1]", "[" * 300, "x" + "[0]" * 300]),
+            "frameId": st.integers(1, 30), "context": st.sampled_from(["watch", "hover", "clipboard", "repl"])})),
         st.tuples(st.just("source"), st.fixed_dictionaries({"sourceReference": st.integers(1, 9)})),
         st.tuples(st.just("evaluate"), st.fixed_dictionaries({
             "expression": place.map("goto {}".format) | st.sampled_from(["rs 3", "where", "threads", "thread 2", "list", "info", "c", "hits inner 2"]),
             "context": st.just("repl")})))
 
 
+@pytest.fixture(scope="module")
+def with_values(recorded, kymo):  # noqa: F811
+    trace = recorded[1].with_name("values.kymo")
+    kymo("record", "-q", "-o", trace, "--values=locals", "--values-for=program.py", "--", recorded[0])
+    return trace
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_any_requests_are_answered(recorded, data):
+def test_any_requests_are_answered(recorded, with_values, data):  # noqa: F811
     """Whatever a client asks, it gets one response to each request, by the schema, and in order."""
     program, trace = recorded
+    trace = data.draw(st.sampled_from([trace, with_values]))
     inner = st.dictionaries(st.sampled_from(WORDS), values(program), max_size=6)
     nonsense = st.tuples(st.sampled_from(COMMANDS), inner | SCALARS)
     asked = data.draw(st.lists(sensible(program) | nonsense, min_size=1, max_size=25))
