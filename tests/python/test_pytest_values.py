@@ -46,8 +46,9 @@ def values_of(events):
     return read
 
 
-def test_a_report_shows_what_lines_had(suite, run, values_of):
-    done = run(suite(PROGRAM), "--kymo=retain-on-failure", "--kymo-values=locals", "--kymo-last=50", status=1)
+def test_a_report_shows_what_lines_had(suite, run, values_of, tmp_path):
+    folder = suite(PROGRAM).rename(tmp_path / "[odd] suite")
+    done = run(folder, "test_it.py", "--kymo=retain-on-failure", "--kymo-values=locals", "--kymo-last=50", status=1)
     told = lines_of(done.reports["test_price"])
     assert told["total = count * 10"] == "count=3, password=<redacted>"
     assert told['text = "x" * 200'] == "total=30"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recording of a process that runs tests, in segments that are kept or dropped."""
 
+import glob
 import os
 import subprocess
 from pathlib import Path
@@ -39,7 +40,7 @@ class Recording:
         options = {"omit": [*([omitted] if isinstance(omitted, str) else omitted), *self._omit]}
         options |= {name: value for name, value in zip(("events", "values"), wanted, strict=True) if value is not None}
         if wanted[1] not in (None, "none") and "values_for" not in given:
-            options["values_for"] = [f"{self._root}{os.sep}*"]
+            options["values_for"] = [f"{glob.escape(str(self._root))}{os.sep}*"]
         if self._retains and "no_subprocesses" not in given:
             options["no_subprocesses"] = True  # they have no segments: all of it would be kept
         if self.is_joined:
