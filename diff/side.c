@@ -441,6 +441,50 @@ static bool is_source(const struct kymo_side_code *code, const char *const *sour
 	return false;
 }
 
+/* The identities of code of which @side has recorded lines instead of branches, to @identities; how many. */
+static size_t list_lined(const struct kymo_side *side, uint64_t *identities)
+{
+	const struct kymo_definitions *definitions = &side->timeline.definitions;
+	size_t count = 0;
+
+	for (size_t p = 0; p < definitions->process_count; p++) {
+		const struct kymo_table *codes = &definitions->processes[p].codes;
+
+		for (size_t i = 0; i < codes->count; i++) {
+			const struct kymo_code *code = codes->items[i].value;
+			uint32_t known = 0;
+
+			if (code->has_lines)
+				known = kymo_side_code(side, kymo_traced_content(&definitions->processes[p], code->content_id));
+			if (known && !side->codes[known].has_no_branches) {
+				side->codes[known].has_no_branches = true;
+				identities[count++] = side->codes[known].identity;
+			}
+		}
+	}
+	return count;
+}
+
+/* In `flow`, branches of code whose variables are told are not recorded: those of the other side do not count either. */
+static int leave_out_branches(struct kymo_side *sides[2])
+{
+	uint64_t *identities = calloc(sides[0]->code_count + sides[1]->code_count, sizeof *identities);
+	size_t count;
+
+	if (!identities)
+		return -ENOMEM;
+	count = list_lined(sides[0], identities);
+	count += list_lined(sides[1], identities + count);
+	if (count)
+		qsort(identities, count, sizeof *identities, compare_u64);
+	for (size_t s = 0; s < 2 && count; s++)
+		for (size_t i = 1; i < sides[s]->code_count; i++)
+			sides[s]->codes[i].has_no_branches =
+				bsearch(&sides[s]->codes[i].identity, identities, count, sizeof *identities, compare_u64);
+	free(identities);
+	return 0;
+}
+
 int kymo_sides_identify(struct kymo_side *sides[2], const struct kymo_ignored *ignored, const char *const *sources,
 			struct kymo_error *error)
 {
@@ -469,6 +513,8 @@ int kymo_sides_identify(struct kymo_side *sides[2], const struct kymo_ignored *i
 		kymo_fail(error, result, "out of memory");
 	for (size_t s = 0; s < 2 && !result; s++)
 		result = identify(sides[s], sides[1 - s], prints[1 - s], error);
+	if (!result && leave_out_branches(sides))
+		result = kymo_fail(error, -ENOMEM, "out of memory");
 	free(prints[0]);
 	free(prints[1]);
 	return result;

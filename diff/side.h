@@ -29,6 +29,7 @@ struct kymo_side_code {
 	uint8_t treatment; /* enum kymo_treatment */
 	bool is_library;   /* of site-packages, the standard library, or none of a file */
 	bool has_changed;  /* the other side has another version of it, or none */
+	bool has_no_branches; /* one side recorded its lines instead */
 };
 
 struct kymo_side_file {

@@ -184,7 +184,7 @@ static void emit_event(struct kymo_token_walk *walk, unsigned kind, struct kymo_
 	case KYMO_BRANCH:
 	case KYMO_BRANCH_LEFT:
 	case KYMO_BRANCH_RIGHT:
-		if (!own->has_changed)
+		if (!own->has_changed && !own->has_no_branches)
 			emit(walk, KYMO_TOKEN_BRANCH, kind << 24 ^ offset << 32 ^ dest, at, line);
 		break;
 	case KYMO_RAISE:
