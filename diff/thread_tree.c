@@ -240,8 +240,9 @@ int kymo_thread_tree_make(struct kymo_forest *forest, struct kymo_thread_tree *t
 	if (!tree->depths)
 		return kymo_fail(error, -ENOMEM, "out of memory");
 	maker.fold = (struct kymo_fold){.opened = reserve, .closed = keep, .cut = keep_block, .context = &maker};
-	result = kymo_tokens_walk(&(struct kymo_token_walking){&forest->side, tree->range, tree->first_chunk, tree->end_chunk,
-							       tree->depths, take, &maker}, error);
+	result = kymo_tokens_walk(&(struct kymo_token_walking){.side = &forest->side, .range = tree->range,
+							       .first_chunk = tree->first_chunk, .end_chunk = tree->end_chunk,
+							       .depths = tree->depths, .take = take, .context = &maker}, error);
 	kymo_fold_end(&maker.fold);
 	end_turn(&maker);
 	if (maker.is_short || maker.fold.is_short)

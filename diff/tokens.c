@@ -29,6 +29,9 @@ struct kymo_token_walk {
 	uint32_t interpreter;
 	struct kymo_token_run run;
 	struct kymo_token tokens[RUN];
+	size_t chunk; /* that is being walked */
+	const struct kymo_values *values; /* of the event that is told */
+	const struct kymo_code *values_code;
 	bool is_over;
 	bool is_short; /* of memory */
 };
@@ -93,6 +96,7 @@ static void tell(struct kymo_token_walk *walk)
 	if (walk->run.count && !walk->is_over && !walk->how->take(walk->how->context, &walk->run))
 		walk->is_over = true;
 	walk->run.count = 0;
+	walk->run.values = NULL;
 }
 
 /* Lines and branches wait for those that follow in the same frame and turn. */
@@ -100,7 +104,7 @@ static void add_to_run(struct kymo_token_walk *walk, const struct kymo_token *to
 {
 	struct kymo_token_run *run = &walk->run;
 	const struct kymo_token *first = walk->tokens;
-	bool can_wait = token->kind == KYMO_TOKEN_LINE || token->kind == KYMO_TOKEN_BRANCH;
+	bool can_wait = (token->kind == KYMO_TOKEN_LINE || token->kind == KYMO_TOKEN_BRANCH) && !walk->values;
 
 	if (run->count && (!can_wait || run->count == RUN || first->depth != token->depth || first->code != token->code ||
 			   run->slice != walk->slice || run->interpreter != walk->interpreter))
@@ -109,6 +113,10 @@ static void add_to_run(struct kymo_token_walk *walk, const struct kymo_token *to
 		return;
 	run->slice = walk->slice;
 	run->interpreter = walk->interpreter;
+	if (walk->values) {
+		run->values = walk->values;
+		run->values_code = walk->values_code;
+	}
 	walk->tokens[run->count++] = *token;
 	if (!can_wait)
 		tell(walk);
@@ -225,6 +233,25 @@ static bool moves_none(unsigned kind)
 	return kind == KYMO_LINE || kind == KYMO_BRANCH || kind == KYMO_BRANCH_LEFT || kind == KYMO_BRANCH_RIGHT || kind == KYMO_JUMP;
 }
 
+/* @values belong to what is told from here to forget_values(). */
+static void set_values(struct kymo_token_walk *walk, const struct kymo_values *values, const struct kymo_code *code)
+{
+	if (!walk->how->has_values || !values->bytes)
+		return;
+	walk->values = values;
+	walk->values_code = code;
+}
+
+static void forget_values(struct kymo_token_walk *walk)
+{
+	walk->values = NULL;
+}
+
+static bool is_paused(const struct kymo_token_walk *walk)
+{
+	return walk->how->pauses && *walk->how->pauses;
+}
+
 /* What was rebuilt before an event, in the frame that was on top before it. */
 static void take_steps(struct kymo_token_walk *walk, const struct kymo_skipped *skipped)
 {
@@ -277,11 +304,13 @@ static bool take_skipped(void *context, const struct kymo_skipped *skipped)
 	}
 	if (has_name(event.kind))
 		name = kymo_traced_name(walker->cursor.stream->process, event.name_id);
+	set_values(walk, &walker->cursor.values, event.code);
 	if (event.kind == KYMO_LINE)
 		emit_line(walk, (struct kymo_position){event.n, 0}, (int64_t)event.line);
 	else
 		emit_event(walk, event.kind, (struct kymo_position){event.n, 0}, event.code, event.offset, event.dest, name);
-	return !walk->is_over;
+	forget_values(walk);
+	return !walk->is_over && !is_paused(walk);
 }
 
 static void take_event(struct kymo_token_walk *walk)
@@ -290,6 +319,7 @@ static void take_event(struct kymo_token_walk *walk)
 
 	walk->slice = event->slice;
 	walk->interpreter = event->interpreter;
+	set_values(walk, &event->values, event->code);
 	if (event->kind == KYMO_EVENT_GAP || event->kind == KYMO_EVENT_UNKNOWN)
 		emit_missing(walk, kymo_position_of(event));
 	else if (event->kind == KYMO_LINE)
@@ -298,6 +328,7 @@ static void take_event(struct kymo_token_walk *walk)
 		emit(walk, KYMO_TOKEN_BRANCH, event->is_taken, kymo_position_of(event), KYMO_LINE_NONE);
 	else
 		emit_event(walk, event->kind, kymo_position_of(event), event->code, event->offset, event->dest, event->name);
+	forget_values(walk);
 }
 
 /* The first event of a chunk: frames below those that are known shift it. */
@@ -330,35 +361,81 @@ static void note_gap(const struct kymo_token_walk *walk)
 			how->side->index.chunks[i].flags |= KYMO_SUMMARY_MISSING;
 }
 
-int kymo_tokens_walk(const struct kymo_token_walking *how, struct kymo_error *error)
+static void begin(struct kymo_token_walk *walk, const struct kymo_token_walking *how)
 {
 	const struct kymo_index *index = &how->side->index;
-	const struct kymo_chunk_summary *last;
-	struct kymo_token_walk walk = {.how = how, .run.tokens = walk.tokens};
-	size_t chunk = SIZE_MAX;
+
+	walk->how = how;
+	walk->run.tokens = walk->tokens;
+	walk->chunk = SIZE_MAX;
+	if (how->first_chunk < how->end_chunk)
+		kymo_index_walk(index, &walk->walker, &index->chunks[how->first_chunk]);
+	else
+		walk->is_over = true;
+}
+
+static void end(struct kymo_token_walk *walk)
+{
+	kymo_walker_release(&walk->walker);
+	free(walk->levels);
+}
+
+int kymo_tokens_go_on(struct kymo_token_walk *walk, struct kymo_error *error)
+{
+	const struct kymo_token_walking *how = walk->how;
 	int result = 0;
 
-	if (how->first_chunk >= how->end_chunk)
-		return 0;
-	last = &index->chunks[how->end_chunk - 1];
-	kymo_index_walk(index, &walk.walker, &index->chunks[how->first_chunk]);
-	while (!walk.is_over && (result = kymo_walker_next(&walk.walker, error)) > 0) {
-		if (walk.walker.chunk > last->chunk)
+	while (!walk->is_over && (result = kymo_walker_next(&walk->walker, error)) > 0) {
+		if (walk->walker.chunk > how->side->index.chunks[how->end_chunk - 1].chunk)
 			break;
-		if (walk.walker.event.kind == KYMO_EVENT_GAP)
-			note_gap(&walk);
-		follow_all(&walk);
-		if (walk.walker.chunk != chunk) {
-			chunk = walk.walker.chunk;
-			settle_depth(&walk, &how->depths[chunk]);
+		if (walk->walker.event.kind == KYMO_EVENT_GAP)
+			note_gap(walk);
+		follow_all(walk);
+		if (walk->walker.chunk != walk->chunk) {
+			walk->chunk = walk->walker.chunk;
+			settle_depth(walk, &how->depths[walk->chunk]);
 		}
-		take_event(&walk);
-		kymo_cursor_skip(&walk.walker.cursor, walk.is_over ? 0 : UINT64_MAX, take_skipped, &walk);
+		take_event(walk);
+		if (is_paused(walk))
+			return 1;
+		kymo_cursor_skip(&walk->walker.cursor, walk->is_over ? 0 : UINT64_MAX, take_skipped, walk);
+		if (is_paused(walk))
+			return 1;
 	}
-	tell(&walk);
-	if (walk.is_short)
-		result = kymo_fail(error, -ENOMEM, "out of memory");
-	kymo_walker_release(&walk.walker);
-	free(walk.levels);
-	return walk.is_over && !walk.is_short ? 0 : result < 0 ? result : 0;
+	tell(walk);
+	if (walk->is_short)
+		return kymo_fail(error, -ENOMEM, "out of memory");
+	if (!walk->is_over && result < 0)
+		return result;
+	walk->is_over = true;
+	return 0;
+}
+
+int kymo_tokens_walk(const struct kymo_token_walking *how, struct kymo_error *error)
+{
+	struct kymo_token_walk walk = {0};
+	int result;
+
+	begin(&walk, how);
+	do
+		result = kymo_tokens_go_on(&walk, error);
+	while (result > 0);
+	end(&walk);
+	return result;
+}
+
+struct kymo_token_walk *kymo_tokens_open(const struct kymo_token_walking *how)
+{
+	struct kymo_token_walk *walk = calloc(1, sizeof *walk);
+
+	if (walk)
+		begin(walk, how);
+	return walk;
+}
+
+void kymo_tokens_close(struct kymo_token_walk *walk)
+{
+	if (walk)
+		end(walk);
+	free(walk);
 }

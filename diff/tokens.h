@@ -65,6 +65,8 @@ struct kymo_token_run {
 	size_t count;
 	uint64_t slice; /* number of the turn; 0: not known */
 	uint32_t interpreter;
+	const struct kymo_values *values; /* of the only token, while it is told; NULL: none, or not wanted */
+	const struct kymo_code *values_code; /* that names them; NULL: not known */
 };
 /* False: no more. */
 typedef bool (*kymo_token_taker)(void *context, const struct kymo_token_run *run);
@@ -76,10 +78,19 @@ struct kymo_token_walking {
 	struct kymo_chunk_depth *depths; /* by chunk of the stream, from its first on; unknown ones are filled in */
 	kymo_token_taker take;
 	void *context;
+	bool has_values; /* they are wanted */
+	const bool *pauses; /* kymo_tokens_go_on() returns soon after @take has set it; may be NULL */
 };
 
 /* Tell of all tokens of these chunks in the range.  0 or a negative errno. */
 KYMO_MUST_CHECK
 int kymo_tokens_walk(const struct kymo_token_walking *walking, struct kymo_error *error);
+
+/* The same in parts.  @walking must outlive the walk.  NULL: no memory. */
+struct kymo_token_walk *kymo_tokens_open(const struct kymo_token_walking *walking);
+/* 1: it pauses; 0: that was all; or a negative errno. */
+KYMO_MUST_CHECK
+int kymo_tokens_go_on(struct kymo_token_walk *walk, struct kymo_error *error);
+void kymo_tokens_close(struct kymo_token_walk *walk);
 
 #endif
