@@ -8,9 +8,8 @@
 #define EVENTS_AHEAD 100000U
 #define UNITS_LOOKED_AT (1U << 22)
 
-/* Open @walker at the event at @at.  1; 0: it is not there; a negative errno.  It must be released. */
-static int open_at(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_walker *walker,
-		   struct kymo_error *error)
+int kymo_walk_to(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_walker *walker,
+		 struct kymo_error *error)
 {
 	const struct kymo_chunk_summary *chunk = kymo_index_find(index, stream, at.n);
 	int result;
@@ -41,7 +40,7 @@ int kymo_find_body(const struct kymo_index *index, size_t stream, struct kymo_po
 		   struct kymo_error *error)
 {
 	struct kymo_walker walker;
-	int result = open_at(index, stream, at, &walker, error);
+	int result = kymo_walk_to(index, stream, at, &walker, error);
 	uint64_t depth = kymo_stack_depth(&walker.stack);
 
 	*body = (struct kymo_code_line){NULL, KYMO_LINE_NONE};
@@ -121,7 +120,7 @@ int kymo_find_handler(const struct kymo_index *index, size_t stream, struct kymo
 		      struct kymo_code_line lines[KYMO_HANDLER_LINES], struct kymo_error *error)
 {
 	struct kymo_walker walker;
-	int result = open_at(index, stream, raise, &walker, error);
+	int result = kymo_walk_to(index, stream, raise, &walker, error);
 	struct flight flight = {.depth = kymo_stack_depth(&walker.stack), .lines = lines};
 
 	for (unsigned i = 0; result > 0 && i < EVENTS_AHEAD; i++) {
@@ -195,7 +194,7 @@ int kymo_find_loops(const struct kymo_index *index, size_t stream, struct kymo_p
 
 	if (!count)
 		return 0;
-	result = open_at(index, stream, frame->entered, &walker, error);
+	result = kymo_walk_to(index, stream, frame->entered, &walker, error);
 	depth = kymo_stack_depth(&walker.stack);
 	/* Of a generator that was resumed, its earlier rounds are not known. */
 	if (result > 0 && walker.event.kind != KYMO_PY_START)

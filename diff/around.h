@@ -17,6 +17,11 @@ KYMO_MUST_CHECK
 int kymo_find_body(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_code_line *body,
 		   struct kymo_error *error);
 
+/* Open @walker at the event at @at of @stream.  1; 0: it is not there; a negative errno.  It must be released. */
+KYMO_MUST_CHECK
+int kymo_walk_to(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_walker *walker,
+		 struct kymo_error *error);
+
 #define KYMO_HANDLER_LINES 3U
 
 /*

@@ -9,6 +9,7 @@
 #define NARROW 512U
 #define WIDE 16384U
 #define MAX_PAIRS (1U << 17)
+#define MAX_ALIGNED (1U << 18)
 #define SLOTS (4 * KYMO_MAX_DIFFERENCES)
 /* Differences between two windows that are looked for: beyond that, something that is alike is. */
 #define LIMIT 160U
@@ -27,6 +28,16 @@ int kymo_comparison_add_pair(struct kymo_comparison *comparison, const struct ky
 	if (kymo_grow(&comparison->pairs, &comparison->pair_capacity, comparison->pair_count + 1, sizeof *comparison->pairs))
 		return kymo_fail(comparison->error, -ENOMEM, "out of memory");
 	comparison->pairs[comparison->pair_count++] = *pair;
+	return 0;
+}
+
+int kymo_comparison_add_aligned(struct kymo_comparison *comparison, const struct kymo_aligned *aligned)
+{
+	if (!comparison->wants_aligned || comparison->aligned_count == MAX_ALIGNED)
+		return 0;
+	if (kymo_grow(&comparison->aligned, &comparison->aligned_capacity, comparison->aligned_count + 1, sizeof *comparison->aligned))
+		return kymo_fail(comparison->error, -ENOMEM, "out of memory");
+	comparison->aligned[comparison->aligned_count++] = *aligned;
 	return 0;
 }
 
@@ -84,6 +95,7 @@ void kymo_comparison_release(struct kymo_comparison *comparison)
 	free(comparison->differences);
 	free(comparison->slots);
 	free(comparison->pairs);
+	free(comparison->aligned);
 	kymo_alignment_release(&comparison->alignment);
 	kymo_alignment_release(&comparison->inner);
 }

@@ -36,6 +36,7 @@ struct kymo_differing {
 	bool is_missing;	     /* it is not known what that is */
 	bool is_own;		     /* what is there has no like on the other side */
 	uint32_t code;		     /* of the frame; 0: not known */
+	struct kymo_position begin;  /* of the frame's activation; n is 0: not known */
 	int32_t line;		     /* the next that it ran, or KYMO_LINE_NONE */
 	struct kymo_position common; /* the last line that both ran before */
 	int32_t common_line;	     /* or KYMO_LINE_NONE */
@@ -78,6 +79,13 @@ struct kymo_pair {
 	size_t outer;
 };
 
+/* Tokens of two threads that follow each other and are the same, one by one. */
+struct kymo_aligned {
+	const struct kymo_thread_tree *trees[2];
+	struct kymo_position begin[2]; /* n is 0: of all that there is */
+	uint64_t size;
+};
+
 struct kymo_window {
 	struct kymo_sequence sequence;
 	struct kymo_item *items;
@@ -95,6 +103,9 @@ struct kymo_comparison {
 	size_t pair_count, pair_capacity;
 	struct kymo_alignment alignment, inner;
 	struct kymo_window windows[2];
+	bool wants_aligned; /* keep what is the same in @aligned, for whoever compares more than tokens */
+	struct kymo_aligned *aligned;
+	size_t aligned_count, aligned_capacity;
 	uint64_t total; /* tokens of both sides */
 	uint64_t common; /* tokens of one side that are the same on the other */
 	uint64_t common_shown; /* of them, those in no library */
@@ -113,6 +124,9 @@ int kymo_compare(struct kymo_comparison *comparison);
 void kymo_comparison_release(struct kymo_comparison *comparison);
 KYMO_MUST_CHECK
 int kymo_comparison_add_pair(struct kymo_comparison *comparison, const struct kymo_pair *pair);
+/* Add @aligned, if they are wanted; from a number of them on no more is kept. */
+KYMO_MUST_CHECK
+int kymo_comparison_add_aligned(struct kymo_comparison *comparison, const struct kymo_aligned *aligned);
 /* Add @difference, or count it with one of its key that is there.  Its number, or SIZE_MAX: there is no more room. */
 size_t kymo_comparison_add(struct kymo_comparison *comparison, const struct kymo_difference *difference);
 

@@ -94,6 +94,7 @@ int kymo_diff_run(struct kymo_diff *diff, const struct kymo_diff_options *option
 		result = kymo_diff_choose_part(&comparison->forests[s], options->tests[s], s == 0, error);
 	if (!result)
 		result = make_all(diff);
+	comparison->wants_aligned = kymo_diff_has_values(diff);
 	if (!result)
 		result = kymo_diff_match(diff);
 	if (!result)
@@ -101,7 +102,21 @@ int kymo_diff_run(struct kymo_diff *diff, const struct kymo_diff_options *option
 	/* In what order threads run is no difference as long as it makes none. */
 	if (!result && !kymo_diff_is_same(diff))
 		result = kymo_diff_find_orders(diff);
+	if (!result && kymo_diff_has_values(diff))
+		result = kymo_diff_find_values(diff);
 	return result;
+}
+
+bool kymo_diff_has_values(const struct kymo_diff *diff)
+{
+	bool has_values = !diff->options->without_values;
+
+	for (size_t s = 0; s < 2; s++) {
+		const Kymo__Config *config = config_of(&diff->comparison.forests[s].side);
+
+		has_values &= config && config->values && config->values->scope;
+	}
+	return has_values;
 }
 
 bool kymo_diff_is_same(const struct kymo_diff *diff)
@@ -111,6 +126,8 @@ bool kymo_diff_is_same(const struct kymo_diff *diff)
 	for (size_t i = 0; i < comparison->difference_count; i++)
 		if (comparison->differences[i].kind != KYMO_DIFFER_UNKNOWN)
 			return false;
+	if (diff->options->values_differ && diff->values.count)
+		return false;
 	return !comparison->not_kept && !comparison->not_followed;
 }
 

@@ -8,6 +8,10 @@
  *   thread_tree.h  the first pass over a thread
  *   sequence.h     what one activation did itself
  *   comparison.h   pairs of activations, and differences
+ *   noise.h        what differs in values by nature
+ *   likeness.h     values that are the same in both
+ *   value_side.h   what the variables of one thread hold
+ *   first_value.h  values that differ before the control flow does
  *   diff.h         all of it, and the report
  */
 #ifndef KYMO_DIFF_DIFF_H
@@ -16,12 +20,16 @@
 #include <jansson.h>
 
 #include "diff/comparison.h"
+#include "diff/first_value.h"
 
 struct kymo_diff_options {
 	const char *paths[2];
 	const char *tests[2]; /* ids of tests; NULL: all of the trace */
 	const struct kymo_ignored *ignored; /* ends with a NULL file */
 	const char *const *sources; /* see kymo_sides_identify() */
+	const char *const *ignored_values; /* globs of names whose values are not compared; ends with NULL */
+	bool without_values;  /* those that were recorded are not compared */
+	bool values_differ;   /* two runs are not the same if values alone differ */
 	size_t limit;	      /* differences that are told */
 	bool has_sources;     /* tell the sources of files in which there is a difference, too */
 };
@@ -32,6 +40,7 @@ struct kymo_diff {
 	size_t *processes[2];	/* of each process of the side, that of the other, or SIZE_MAX */
 	size_t *partners;	/* of each stream of the first side, that of the second, or SIZE_MAX */
 	size_t threads;		/* that were compared with another */
+	struct kymo_value_findings values;
 	struct kymo_error *error;
 };
 
@@ -45,7 +54,10 @@ KYMO_MUST_CHECK
 int kymo_diff_run(struct kymo_diff *diff, const struct kymo_diff_options *options, struct kymo_error *error);
 void kymo_diff_release(struct kymo_diff *diff);
 
-/* There is no difference between what is known of both. */
+/* Values of both are compared. */
+bool kymo_diff_has_values(const struct kymo_diff *diff);
+
+/* There is no difference between what is known of both, values aside unless they are asked for. */
 bool kymo_diff_is_same(const struct kymo_diff *diff);
 
 /* The report as docs/diff.md has it; NULL: reported. */
@@ -64,5 +76,8 @@ int kymo_diff_match(struct kymo_diff *diff);
 /* Threads that were interrupted in the middle of what another ran meanwhile, on one side alone. */
 KYMO_MUST_CHECK
 int kymo_diff_find_orders(struct kymo_diff *diff);
+/* Values that differ before the first divergence does, or at all, to diff->values. */
+KYMO_MUST_CHECK
+int kymo_diff_find_values(struct kymo_diff *diff);
 
 #endif

@@ -70,6 +70,7 @@ int kymo_hunk_add(struct kymo_hunk *hunk, size_t side, const struct kymo_item *i
 
 	if (!own->items++)
 		own->first = *item;
+	hunk->aligned = 0;
 	own->is_incomplete |= item->is_incomplete;
 	hunk->has_missing[side] |= item->is_incomplete;
 	switch (item->kind) {
@@ -115,6 +116,26 @@ int kymo_hunk_add(struct kymo_hunk *hunk, size_t side, const struct kymo_item *i
 	return may_move(hunk, side, item) ? match_moved(hunk, side, item) : 0;
 }
 
+/* @size tokens from here on are the same. */
+static int note_aligned(struct kymo_hunk *hunk, struct kymo_position left, struct kymo_position right, uint64_t size)
+{
+	struct kymo_comparison *comparison = hunk->comparison;
+	size_t before = comparison->aligned_count;
+	int result;
+
+	if (!comparison->wants_aligned || !size)
+		return 0;
+	if (hunk->aligned) {
+		comparison->aligned[hunk->aligned - 1].size += size;
+		return 0;
+	}
+	result = kymo_comparison_add_aligned(comparison, &(struct kymo_aligned){.trees = {hunk->pair->trees[0], hunk->pair->trees[1]},
+										.begin = {left, right},
+										.size = size});
+	hunk->aligned = comparison->aligned_count > before ? comparison->aligned_count : 0;
+	return result;
+}
+
 static int match_call(struct kymo_hunk *hunk, const struct kymo_item *left, const struct kymo_item *right)
 {
 	const struct kymo_pair pair = {
@@ -124,12 +145,15 @@ static int match_call(struct kymo_hunk *hunk, const struct kymo_item *left, cons
 		.code = {left->code, right->code},
 		.outer = hunk->outer,
 	};
+	int result;
 
 	hunk->has_missing[0] |= left->is_incomplete;
 	hunk->has_missing[1] |= right->is_incomplete;
 	hunk->is_behind_exception = left->left == KYMO_TOKEN_UNWIND || right->left == KYMO_TOKEN_UNWIND;
 	hunk->is_behind_library = !is_shown(hunk->comparison, 0, left->code) && is_shown(hunk->comparison, 0, hunk->code[0]);
-	return kymo_comparison_add_pair(hunk->comparison, &pair);
+	result = note_aligned(hunk, left->at, right->at, 1);
+	hunk->aligned = 0;
+	return result ? result : kymo_comparison_add_pair(hunk->comparison, &pair);
 }
 
 int kymo_hunk_match(struct kymo_hunk *hunk, const struct kymo_item *left, const struct kymo_item *right)
@@ -157,7 +181,7 @@ int kymo_hunk_match(struct kymo_hunk *hunk, const struct kymo_item *left, const 
 		}
 		hunk->has_common_line = true;
 	}
-	return 0;
+	return note_aligned(hunk, left->at, right->at, left->size);
 }
 
 int kymo_hunk_match_blocks(struct kymo_hunk *hunk, const struct kymo_block *left, const struct kymo_block *right)
@@ -169,6 +193,8 @@ int kymo_hunk_match_blocks(struct kymo_hunk *hunk, const struct kymo_block *left
 	for (size_t s = 0; s < 2; s++)
 		next[s] = (struct kymo_item){.at = blocks[s]->begin, .line = hunk->common_line[s].line, .kind = KYMO_TOKEN_LINE};
 	result = kymo_hunk_flush(hunk, &next[0], &next[1]);
+	if (!result)
+		result = note_aligned(hunk, left->begin, right->begin, left->size);
 	hunk->is_behind_exception = false;
 	hunk->comparison->common += left->size;
 	if (is_shown(hunk->comparison, 0, hunk->code[0]))
@@ -219,6 +245,7 @@ static struct kymo_differing describe(const struct kymo_hunk *hunk, size_t side,
 	struct kymo_differing differing = {
 		.stream = hunk->pair->trees[side]->range.stream,
 		.code = hunk->code[side],
+		.begin = hunk->pair->depth[side] ? hunk->pair->begin[side] : (struct kymo_position){0, 0},
 		.line = KYMO_LINE_NONE,
 		.common = hunk->common_line[side].at,
 		.common_line = hunk->common_line[side].line,
@@ -319,6 +346,7 @@ static int add_passed(struct kymo_hunk *hunk, size_t side, const struct kymo_dif
 	own->kind = KYMO_TOKEN_RAISE;
 	own->has_raise = true;
 	own->code = code;
+	own->begin = (struct kymo_position){0, 0};
 	own->line = raise.line;
 	own->common_line = KYMO_LINE_NONE;
 	own->common = raise.at;

@@ -35,6 +35,7 @@ struct kymo_hunk {
 	} moved[2];
 	struct kymo_hunk_side sides[2];
 	struct kymo_item last_call[2];
+	size_t aligned; /* number + 1 of the stretch of comparison->aligned that goes on; 0: none does */
 	size_t outer; /* the last difference of this activation, or what is around it */
 	bool is_unaligned;
 };

@@ -243,6 +243,10 @@ static int match_all(struct kymo_diff *diff, size_t *partner_of_right)
 		if (left->hash == right->hash) {
 			comparison->common += left->size;
 			comparison->common_shown += left->size;
+			result = kymo_comparison_add_aligned(
+				comparison, &(struct kymo_aligned){.trees = {left, right}, .size = left->size});
+			if (result)
+				return result;
 			continue;
 		}
 		pair.trees[0] = left;

@@ -100,7 +100,7 @@ static bool is_place(const struct kymo_difference *difference, bool wants_librar
 }
 
 /* The one that came first: of each thread the earliest, and of these by the order of the run. */
-static int find_first(const struct kymo_diff *diff, bool wants_library, size_t *first, struct kymo_error *error)
+static int find_earliest(const struct kymo_diff *diff, bool wants_library, size_t *first, struct kymo_error *error)
 {
 	const struct kymo_comparison *comparison = &diff->comparison;
 	const struct kymo_forest *forest = &comparison->forests[1];
@@ -133,6 +133,13 @@ static int find_first(const struct kymo_diff *diff, bool wants_library, size_t *
 	return result;
 }
 
+int kymo_report_find_first(const struct kymo_diff *diff, size_t *first, struct kymo_error *error)
+{
+	int result = find_earliest(diff, false, first, error);
+
+	return result || *first != SIZE_MAX ? result : find_earliest(diff, true, first, error);
+}
+
 /* Tell @at, and beneath it what follows from it. */
 static void tell(const struct candidate *candidates, size_t count, size_t at, size_t limit, bool *is_told,
 		 struct kymo_report *report)
@@ -160,11 +167,9 @@ int kymo_report_choose(const struct kymo_diff *diff, size_t limit, struct kymo_r
 	struct candidate *candidates = calloc(comparison->difference_count + 1, sizeof *candidates);
 	bool *is_told = calloc(comparison->difference_count + 1, sizeof *is_told);
 	size_t first = SIZE_MAX;
-	int result = candidates && is_told ? find_first(diff, false, &first, error) : kymo_fail(error, -ENOMEM, "out of memory");
+	int result = candidates && is_told ? kymo_report_find_first(diff, &first, error) : kymo_fail(error, -ENOMEM, "out of memory");
 
 	*report = (struct kymo_report){0};
-	if (!result && first == SIZE_MAX)
-		result = find_first(diff, true, &first, error);
 	report->order = calloc(comparison->difference_count + 1, sizeof *report->order);
 	if (!result && !report->order)
 		result = kymo_fail(error, -ENOMEM, "out of memory");

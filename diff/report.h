@@ -22,6 +22,10 @@ struct kymo_report {
 KYMO_MUST_CHECK
 int kymo_report_choose(const struct kymo_diff *diff, size_t limit, struct kymo_report *report, struct kymo_error *error);
 
+/* The number of the first divergence; SIZE_MAX: there is none.  0 or a negative errno. */
+KYMO_MUST_CHECK
+int kymo_report_find_first(const struct kymo_diff *diff, size_t *first, struct kymo_error *error);
+
 #define KYMO_FRAMES_TOLD 64U
 
 /* What a trace tells of one moment. */
