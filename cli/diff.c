@@ -35,6 +35,9 @@ static const char help[] =
 	"  --fail-test=ID        the test of FAIL\n"
 	"  --ignore=GLOB         leave out calls into these files, and what they call; repeatable\n"
 	"  --no-default-ignore   leave out nothing by default: importlib, linecache, threading, …\n"
+	"  --ignore-value=GLOB   do not compare values of variables, attributes and keys of such names; repeatable\n"
+	"  --values-differ       runs in which values alone differ are different\n"
+	"  --no-values           do not compare values\n"
 	"  --source=NAME         this package, module or folder is no library; repeatable\n"
 	"  --limit=N             tell at most N differences (default 10)\n"
 	"  --json                as one JSON object\n"
@@ -208,6 +211,7 @@ static const struct option options[] = {
 	{"fail-test", required_argument, NULL, 'f'}, {"ignore", required_argument, NULL, 'i'},
 	{"no-default-ignore", no_argument, NULL, 'd'}, {"limit", required_argument, NULL, 'l'},
 	{"source", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},	  {"html", required_argument, NULL, 'o'},
+	{"ignore-value", required_argument, NULL, 'v'}, {"values-differ", no_argument, NULL, 'V'}, {"no-values", no_argument, NULL, 'n'},
 	{"help", no_argument, NULL, 'h'},	  {0},
 };
 
@@ -215,8 +219,8 @@ int kymo_command_diff(int argc, char **argv)
 {
 	struct wanted wanted = {.options = {.limit = 10}, .verb = argv[0]};
 	struct kymo_ignored *ignored = NULL;
-	const char **sources = calloc((size_t)argc + 1, sizeof *sources);
-	size_t source_count = 0;
+	const char **sources = calloc(2 * ((size_t)argc + 1), sizeof *sources), **values = sources ? sources + argc + 1 : NULL;
+	size_t source_count = 0, value_count = 0;
 	bool has_defaults = true;
 	size_t ignored_count = 0;
 	uint64_t limit;
@@ -233,6 +237,12 @@ int kymo_command_diff(int argc, char **argv)
 			result = add_ignored(&ignored, &ignored_count, optarg);
 		else if (option == 's')
 			sources[source_count++] = optarg;
+		else if (option == 'v')
+			values[value_count++] = optarg;
+		else if (option == 'V')
+			wanted.options.values_differ = true;
+		else if (option == 'n')
+			wanted.options.without_values = true;
 		else if (option == 'd')
 			has_defaults = false;
 		else if (option == 'j')
@@ -270,6 +280,7 @@ int kymo_command_diff(int argc, char **argv)
 	} else {
 		wanted.options.ignored = ignored;
 		wanted.options.sources = sources;
+		wanted.options.ignored_values = values;
 		status = run(&wanted);
 	}
 	free(ignored);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "diff/around.h"
-#include "diff/report.h"
+#include "diff/describe.h"
 #include "replay/describe.h"
 #include "replay/line_table.h"
 
@@ -24,22 +24,8 @@ static const char *const what_names[] = {
 	[KYMO_TOKEN_RETURN] = "return", [KYMO_TOKEN_YIELD] = "yield", [KYMO_TOKEN_UNWIND] = "unwind", [KYMO_TOKEN_RERAISE] = "raise", [KYMO_TOKEN_MISSING] = "end",
 };
 
-/* Sources that were read, of one side. */
-struct shelf {
-	struct entry {
-		const char *file;
-		struct kymo_source source;
-		bool is_there;
-	} *entries;
-	size_t count, capacity;
-};
-
-struct describing {
-	struct kymo_diff *diff;
-	struct shelf shelves[2];
-	struct kymo_error *error;
-	int result;
-};
+/* Of so many differences it is told what variables held: they are looked for in chunks that are decoded again. */
+#define VALUES_TOLD 32U
 
 static json_t *text(const char *value)
 {
@@ -58,16 +44,16 @@ static json_t *line_number(int64_t line)
 	return line == KYMO_LINE_NONE ? json_null() : json_integer(line);
 }
 
-static const struct kymo_side *side_of(const struct describing *describing, size_t side)
+static const struct kymo_side *side_of(const struct kymo_describing *describing, size_t side)
 {
 	return &describing->diff->comparison.forests[side].side;
 }
 
-static const struct kymo_source *source_of(struct describing *describing, size_t side, const struct kymo_content *content)
+static const struct kymo_source *source_of(struct kymo_describing *describing, size_t side, const struct kymo_content *content)
 {
-	struct shelf *shelf = &describing->shelves[side];
+	struct kymo_shelf *shelf = &describing->shelves[side];
 	struct kymo_timeline *timeline = &describing->diff->comparison.forests[side].side.timeline;
-	struct entry *entry;
+	struct kymo_read_source *entry;
 	int result;
 
 	for (size_t i = 0; i < shelf->count; i++)
@@ -76,7 +62,7 @@ static const struct kymo_source *source_of(struct describing *describing, size_t
 	if (kymo_grow(&shelf->entries, &shelf->capacity, shelf->count + 1, sizeof *shelf->entries))
 		return NULL;
 	entry = &shelf->entries[shelf->count++];
-	*entry = (struct entry){.file = content->file};
+	*entry = (struct kymo_read_source){.file = content->file};
 	result = kymo_traced_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content->file,
 				    &entry->source, describing->error);
 	entry->is_there = !result;
@@ -84,7 +70,7 @@ static const struct kymo_source *source_of(struct describing *describing, size_t
 }
 
 /* Line @line as the trace has it; null: it does not. */
-static json_t *source_line(struct describing *describing, size_t side, const struct kymo_content *content, int64_t line)
+static json_t *source_line(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
 {
 	const struct kymo_source *source = content && line > 0 ? source_of(describing, side, content) : NULL;
 	size_t bytes = 0;
@@ -94,13 +80,13 @@ static json_t *source_line(struct describing *describing, size_t side, const str
 	return string ? string : json_null();
 }
 
-static json_t *position(struct kymo_position at)
+json_t *kymo_describe_position(struct kymo_position at)
 {
 	return json_pack("{s:o, s:o}", "n", number(at.n), "k", number(at.k));
 }
 
 /* A place in a file, with what stands there. */
-static json_t *place(struct describing *describing, size_t side, const struct kymo_content *content, int64_t line)
+json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
 {
 	const struct kymo_side *of = side_of(describing, side);
 
@@ -109,12 +95,12 @@ static json_t *place(struct describing *describing, size_t side, const struct ky
 			 source_line(describing, side, content, line));
 }
 
-static const struct kymo_content *content_of(const struct describing *describing, size_t side, uint32_t code)
+static const struct kymo_content *content_of(const struct kymo_describing *describing, size_t side, uint32_t code)
 {
 	return side_of(describing, side)->codes[code].content;
 }
 
-static json_t *thread(const struct describing *describing, size_t side, size_t stream)
+json_t *kymo_describe_thread(const struct kymo_describing *describing, size_t side, size_t stream)
 {
 	const struct kymo_stream *found = &side_of(describing, side)->timeline.streams[stream];
 
@@ -122,7 +108,7 @@ static json_t *thread(const struct describing *describing, size_t side, size_t s
 			 number(found->number), "name", text(found->thread ? found->thread->name : NULL));
 }
 
-static bool look(struct describing *describing, size_t side, size_t stream, struct kymo_position at, struct kymo_look *out)
+static bool look(struct kymo_describing *describing, size_t side, size_t stream, struct kymo_position at, struct kymo_look *out)
 {
 	int result = kymo_look(&side_of(describing, side)->index, stream, at, out, describing->error);
 
@@ -131,25 +117,26 @@ static bool look(struct describing *describing, size_t side, size_t stream, stru
 	return !result && out->is_found;
 }
 
-static json_t *stack(struct describing *describing, size_t side, const struct kymo_look *looked)
+static json_t *stack(struct kymo_describing *describing, size_t side, const struct kymo_look *looked)
 {
 	json_t *frames = json_array();
 
 	for (uint32_t i = 0; i < looked->frame_count; i++) {
 		const struct kymo_stack_frame *frame = &looked->frames[i];
 
-		json_array_append_new(frames, place(describing, side, frame->code ? frame->code->content : NULL, frame->line));
+		json_array_append_new(frames, kymo_describe_place(describing, side, frame->code ? frame->code->content : NULL,
+								  frame->line));
 	}
 	return frames;
 }
 
-static json_t *code_line(struct describing *describing, size_t side, const struct kymo_code_line *at)
+static json_t *code_line(struct kymo_describing *describing, size_t side, const struct kymo_code_line *at)
 {
-	return place(describing, side, at->code ? at->code->content : NULL, at->line);
+	return kymo_describe_place(describing, side, at->code ? at->code->content : NULL, at->line);
 }
 
 /* The first lines that ran where the exception was caught, if that is in code that is of no library. */
-static json_t *handler(struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *handler(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	const struct kymo_side *of = side_of(describing, side);
 	struct kymo_code_line lines[KYMO_HANDLER_LINES];
@@ -166,7 +153,7 @@ static json_t *handler(struct describing *describing, size_t side, const struct 
 	return told;
 }
 
-static json_t *exception(struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *exception(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	struct kymo_look looked;
 	const struct kymo_content *content;
@@ -175,14 +162,15 @@ static json_t *exception(struct describing *describing, size_t side, const struc
 	if (!own->has_raise || !look(describing, side, own->stream, own->raise, &looked))
 		return json_null();
 	content = looked.frame_count && looked.frames[0].code ? looked.frames[0].code->content : NULL;
-	raised = place(describing, side, content, looked.frame_count ? looked.frames[0].line : KYMO_LINE_NONE);
+	raised = kymo_describe_place(describing, side, content, looked.frame_count ? looked.frames[0].line : KYMO_LINE_NONE);
 	json_object_set_new(raised, "type", text(looked.name));
-	json_object_set_new(raised, "position", position(own->raise));
+	json_object_set_new(raised, "position", kymo_describe_position(own->raise));
+	json_object_set_new(raised, "value", kymo_describe_own_value(describing, side, own->stream, own->raise));
 	json_object_set_new(raised, "handler", handler(describing, side, own));
 	return raised;
 }
 
-static json_t *alone(const struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *alone(const struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	json_t *called = json_array();
 
@@ -196,7 +184,7 @@ static json_t *alone(const struct describing *describing, size_t side, const str
 }
 
 /* The first line of what it called. */
-static json_t *body(struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *body(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	struct kymo_code_line first;
 	int result = kymo_find_body(&side_of(describing, side)->index, own->stream, own->at, &first, describing->error);
@@ -207,9 +195,9 @@ static json_t *body(struct describing *describing, size_t side, const struct kym
 }
 
 /* What the side did next. */
-static json_t *next(struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *next(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
-	json_t *described = place(describing, side, content_of(describing, side, own->code), own->line);
+	json_t *described = kymo_describe_place(describing, side, content_of(describing, side, own->code), own->line);
 
 	json_object_set_new(described, "what", text(own->is_missing ? "missing" : what_names[own->kind]));
 	json_object_set_new(described, "alone", json_boolean(own->is_own));
@@ -223,18 +211,19 @@ static json_t *next(struct describing *describing, size_t side, const struct kym
 }
 
 /* Lines that both ran before the last one, in the order in which they ran. */
-static json_t *earlier_lines(struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *earlier_lines(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	json_t *lines = json_array();
 
 	for (size_t i = KYMO_LINES_BEFORE; i-- > 0;)
 		if (own->earlier[i] > 0)
-			json_array_append_new(lines, place(describing, side, content_of(describing, side, own->code), own->earlier[i]));
+			json_array_append_new(lines, kymo_describe_place(describing, side, content_of(describing, side, own->code),
+									 own->earlier[i]));
 	return lines;
 }
 
 /* The for loops around the place that @looked is at. */
-static json_t *loops(struct describing *describing, size_t side, const struct kymo_differing *own, struct kymo_position here,
+static json_t *loops(struct kymo_describing *describing, size_t side, const struct kymo_differing *own, struct kymo_position here,
 		     const struct kymo_look *looked)
 {
 	const struct kymo_stack_frame *frame = &looked->frames[0];
@@ -249,7 +238,7 @@ static json_t *loops(struct describing *describing, size_t side, const struct ky
 	if (count < 0)
 		describing->result = count;
 	for (int i = 0; i < count; i++) {
-		json_t *loop = place(describing, side, content, found[i].line);
+		json_t *loop = kymo_describe_place(describing, side, content, found[i].line);
 
 		json_object_set_new(loop, "round", found[i].round ? number(found[i].round) : json_null());
 		json_array_append_new(told, loop);
@@ -257,7 +246,7 @@ static json_t *loops(struct describing *describing, size_t side, const struct ky
 	return told;
 }
 
-static json_t *describe_side(struct describing *describing, size_t side, const struct kymo_differing *own)
+static json_t *describe_side(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	struct kymo_position at = own->at, here = own->common.n ? own->common : own->at;
 	struct kymo_look looked;
@@ -267,15 +256,16 @@ static json_t *describe_side(struct describing *describing, size_t side, const s
 		return json_null();
 	if (at.n == UINT64_MAX && own->common.n)
 		at = own->common;
-	described = json_pack("{s:o, s:o, s:o, s:o, s:o}", "thread", thread(describing, side, own->stream), "position", position(at),
+	described = json_pack("{s:o, s:o, s:o, s:o, s:o}", "thread", kymo_describe_thread(describing, side, own->stream),
+			      "position", kymo_describe_position(at),
 			      "next", next(describing, side, own), "alone", alone(describing, side, own), "exception",
 			      exception(describing, side, own));
 	json_object_set_new(described, "last_common", own->common_line == KYMO_LINE_NONE
 							      ? json_null()
-							      : place(describing, side, content_of(describing, side, own->code),
+							      : kymo_describe_place(describing, side, content_of(describing, side, own->code),
 								      own->common_line));
 	if (own->common_line != KYMO_LINE_NONE)
-		json_object_set_new(json_object_get(described, "last_common"), "position", position(own->common));
+		json_object_set_new(json_object_get(described, "last_common"), "position", kymo_describe_position(own->common));
 	json_object_set_new(described, "before", earlier_lines(describing, side, own));
 	if (look(describing, side, own->stream, here, &looked)) {
 		json_object_set_new(described, "loops", loops(describing, side, own, here, &looked));
@@ -287,7 +277,7 @@ static json_t *describe_side(struct describing *describing, size_t side, const s
 	return described;
 }
 
-static json_t *describe_process(const struct describing *describing, size_t side, size_t process)
+static json_t *describe_process(const struct kymo_describing *describing, size_t side, size_t process)
 {
 	const struct kymo_timeline *timeline = &side_of(describing, side)->timeline;
 	const struct kymo_traced_process *found = &timeline->definitions.processes[process];
@@ -301,20 +291,22 @@ static json_t *describe_process(const struct describing *describing, size_t side
 			 text(kymo_describe_end(timeline, found, end)));
 }
 
-static json_t *describe_order(struct describing *describing, const struct kymo_difference *difference)
+static json_t *describe_order(struct kymo_describing *describing, const struct kymo_difference *difference)
 {
 	const struct kymo_interruption *what = &difference->interruption;
 	size_t side = difference->sides[1].has_place;
 	json_t *described = json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", side_names[side], "thread", thread(describing, side, what->stream),
-		"before", place(describing, side, content_of(describing, side, what->code), what->last_line), "after",
-		place(describing, side, content_of(describing, side, what->code), what->next_line), "other_thread",
-		thread(describing, side, what->other_stream), "other",
-		place(describing, side, content_of(describing, side, what->other_code), what->low), "position", position(what->next),
-		"other_position", position(what->other));
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", side_names[side], "thread",
+		kymo_describe_thread(describing, side, what->stream),
+		"before", kymo_describe_place(describing, side, content_of(describing, side, what->code), what->last_line), "after",
+		kymo_describe_place(describing, side, content_of(describing, side, what->code), what->next_line), "other_thread",
+		kymo_describe_thread(describing, side, what->other_stream), "other",
+		kymo_describe_place(describing, side, content_of(describing, side, what->other_code), what->low), "position",
+		kymo_describe_position(what->next),
+		"other_position", kymo_describe_position(what->other));
 
 	json_object_set_new(json_object_get(described, "other"), "last_line", line_number(what->high));
-	json_object_set_new(described, "before_position", position(what->last));
+	json_object_set_new(described, "before_position", kymo_describe_position(what->last));
 	json_object_set_new(described, "same_function", json_boolean(what->is_same_function));
 	return described;
 }
@@ -327,7 +319,7 @@ static size_t told_as(const struct kymo_report *report, size_t difference)
 	return 0;
 }
 
-static json_t *describe_difference(struct describing *describing, const struct kymo_report *report, size_t told)
+static json_t *describe_difference(struct kymo_describing *describing, const struct kymo_report *report, size_t told)
 {
 	const struct kymo_comparison *comparison = &describing->diff->comparison;
 	const struct kymo_difference *difference = &comparison->differences[report->order[told]];
@@ -349,6 +341,7 @@ static json_t *describe_difference(struct describing *describing, const struct k
 		else
 			json_object_set_new(described, side_names[s], describe_side(describing, s, own));
 	}
+	json_object_set_new(described, "values", told < VALUES_TOLD ? kymo_describe_parting(describing, difference) : json_array());
 	if (difference->kind == KYMO_DIFFER_ORDER)
 		json_object_set_new(described, "order", describe_order(describing, difference));
 	return described;
@@ -362,7 +355,7 @@ static uint32_t python_of(const struct kymo_side *side)
 	return process ? process->python_hex : 0;
 }
 
-static json_t *describe_run(const struct describing *describing, size_t s)
+static json_t *describe_run(const struct kymo_describing *describing, size_t s)
 {
 	const struct kymo_side *side = side_of(describing, s);
 	const struct kymo_definitions *definitions = &side->timeline.definitions;
@@ -388,7 +381,31 @@ static void add_note(json_t *notes, const char *format, ...)
 	json_array_append_new(notes, text(note));
 }
 
-static json_t *describe_notes(const struct describing *describing)
+/* Which values were recorded; NULL: none. */
+static const char *scope_of(const struct kymo_side *side)
+{
+	static const char *const names[] = {NULL, "args", "locals", "globals"};
+	const Kymo__Session *session = side->timeline.definitions.session;
+	const Kymo__Values *values = session && session->config ? session->config->values : NULL;
+
+	return values && (size_t)values->scope < sizeof names / sizeof *names ? names[values->scope] : NULL;
+}
+
+static void describe_scopes(const struct kymo_describing *describing, json_t *notes)
+{
+	const struct kymo_value_findings *found = &describing->diff->values;
+	const char *scopes[] = {scope_of(side_of(describing, 0)), scope_of(side_of(describing, 1))};
+
+	if (!scopes[0] != !scopes[1])
+		add_note(notes, "only %s was recorded with --values: values are not compared", scopes[0] ? "PASS" : "FAIL");
+	else if (scopes[0] && strcmp(scopes[0], scopes[1]) != 0)
+		add_note(notes, "PASS was recorded with --values=%s, FAIL with --values=%s: what both have is compared", scopes[0],
+			 scopes[1]);
+	if (found->has_more)
+		add_note(notes, "too many values could be the same or not: some were not compared");
+}
+
+static json_t *describe_notes(const struct kymo_describing *describing)
 {
 	const struct kymo_comparison *comparison = &describing->diff->comparison;
 	const struct kymo_side *left = side_of(describing, 0), *right = side_of(describing, 1);
@@ -411,6 +428,8 @@ static json_t *describe_notes(const struct describing *describing)
 					 right->files[i].name);
 	if (a >> 16 == b >> 16 && changed > 5)
 		add_note(notes, "%zu files are not the same on both sides: what changed in them is compared by the text of lines", changed);
+	if (!describing->diff->options->without_values)
+		describe_scopes(describing, notes);
 	if (comparison->total && !comparison->common_shown)
 		add_note(notes, "the two have nothing in common");
 	if (comparison->unknown)
@@ -423,7 +442,7 @@ static json_t *describe_notes(const struct describing *describing)
 	return notes;
 }
 
-static json_t *describe_sources(struct describing *describing)
+static json_t *describe_sources(struct kymo_describing *describing)
 {
 	json_t *sources = json_object();
 
@@ -431,7 +450,7 @@ static json_t *describe_sources(struct describing *describing)
 		json_t *files = json_object();
 
 		for (size_t i = 0; i < describing->shelves[s].count; i++) {
-			const struct entry *entry = &describing->shelves[s].entries[i];
+			const struct kymo_read_source *entry = &describing->shelves[s].entries[i];
 			const struct kymo_side *side = side_of(describing, s);
 			json_t *content = entry->is_there && entry->source.text ? json_stringn(entry->source.text, entry->source.bytes)
 										 : NULL;
@@ -450,7 +469,7 @@ static json_t *describe_sources(struct describing *describing)
 json_t *kymo_diff_describe(struct kymo_diff *diff, struct kymo_error *error)
 {
 	const struct kymo_comparison *comparison = &diff->comparison;
-	struct describing describing = {.diff = diff, .error = error};
+	struct kymo_describing describing = {.diff = diff, .error = error};
 	json_t *differences = json_array(), *described = NULL;
 	struct kymo_report report;
 
@@ -465,6 +484,12 @@ json_t *kymo_diff_describe(struct kymo_diff *diff, struct kymo_error *error)
 				      "more", number(report.more), "unknown", number(comparison->unknown));
 	else
 		json_decref(differences);
+	if (described)
+		json_object_set_new(described, "values", kymo_describe_findings(&describing));
+	if (describing.result) {
+		json_decref(described);
+		described = NULL;
+	}
 	if (described && diff->options->has_sources)
 		json_object_set_new(described, "sources", describe_sources(&describing));
 	for (size_t s = 0; s < 2; s++) {

@@ -85,6 +85,82 @@ static void put_line(const struct printer *printer, const json_t *place)
 		put(printer, text + strspn(text, " \t"));
 }
 
+#define VALUE_COLUMNS 72U
+
+static void put_value(const struct printer *printer, const json_t *told)
+{
+	const char *text = string_of(json_object_get(told, "value"), "text");
+	size_t bytes = text ? strlen(text) : 0, shown = bytes > VALUE_COLUMNS ? VALUE_COLUMNS : bytes;
+	char few[VALUE_COLUMNS + 1];
+
+	while (shown < bytes && shown && (text[shown] & 0xc0) == 0x80)
+		shown--;
+	if (shown)
+		memcpy(few, text, shown);
+	few[shown] = '\0';
+	put(printer, text ? few : NULL);
+	if (shown < bytes)
+		fputs("…", printer->out);
+}
+
+/* `name.path`, or what is returned, yielded or raised. */
+static void put_variable(const struct printer *printer, const json_t *variable)
+{
+	put(printer, string_of(variable, "name") ? string_of(variable, "name") : string_of(variable, "what"));
+	put(printer, string_of(variable, "path"));
+}
+
+/* What the frame's variables held on both sides where these parted. */
+static void put_values(const struct printer *printer, const json_t *values)
+{
+	for (size_t i = 0; i < json_array_size(values); i++) {
+		const json_t *variable = json_array_get(values, i);
+
+		fputs(i ? "             " : "     values: ", printer->out);
+		put_variable(printer, variable);
+		fputs(" = ", printer->out);
+		put_value(printer, json_object_get(variable, "pass"));
+		fputs(" | ", printer->out);
+		put_value(printer, json_object_get(variable, "fail"));
+		fputc('\n', printer->out);
+	}
+}
+
+static void put_finding(const struct printer *printer, const json_t *finding)
+{
+	const json_t *fail = json_object_get(finding, "fail"), *pass = json_object_get(finding, "pass");
+	json_int_t lines = integer_of(finding, "lines_before");
+
+	put_variable(printer, finding);
+	fputs(" at ", printer->out);
+	put_place(printer, fail);
+	fputs(": ", printer->out);
+	put_value(printer, pass);
+	fputs(" in ", printer->out);
+	put_label(printer, 0);
+	fputs(", ", printer->out);
+	put_value(printer, fail);
+	fputs(" in ", printer->out);
+	put_label(printer, 1);
+	if (json_is_integer(json_object_get(finding, "lines_before"))) {
+		fputs(", ", printer->out);
+		put_count(printer, lines, "line");
+		fputs(" before", printer->out);
+	}
+	fputs("   ", printer->out);
+	put_position(printer, json_object_get(fail, "position"));
+	fputc('\n', printer->out);
+}
+
+/* Values that differ while both still did the same. */
+static void put_findings(const struct printer *printer, const json_t *findings)
+{
+	for (size_t i = 0; i < json_array_size(findings); i++) {
+		fputs(i ? "  then " : "The first value that differs: ", printer->out);
+		put_finding(printer, json_array_get(findings, i));
+	}
+}
+
 static void put_thread(const struct printer *printer, const json_t *thread)
 {
 	fprintf(printer->out, "thread %" JSON_INTEGER_FORMAT, integer_of(thread, "number"));
@@ -196,7 +272,10 @@ static void put_alone(const struct printer *printer, size_t side, const json_t *
 		fputs("     ", printer->out);
 		put_label(printer, side);
 		fputs(" raised ", printer->out);
-		put(printer, string_of(raised, "type"));
+		if (json_is_object(json_object_get(raised, "value")))
+			put_value(printer, raised);
+		else
+			put(printer, string_of(raised, "type"));
 		fputs(" at ", printer->out);
 		put_place(printer, raised);
 		fputs("   ", printer->out);
@@ -316,6 +395,7 @@ static void put_sides(const struct printer *printer, const json_t *difference)
 			put_next(printer, s, sides[s]);
 	for (size_t s = 0; s < 2; s++)
 		put_alone(printer, s, sides[s]);
+	put_values(printer, json_object_get(difference, "values"));
 	put_loops(printer, json_object_get(told, "loops"));
 	put_stack(printer, told);
 }
@@ -379,6 +459,7 @@ void kymo_diff_put_text(FILE *out, const json_t *report, bool has_colour)
 	put_count(&printer, integer_of(compared, "steps"), "step");
 	fprintf(out, ", %.4g %% the same on both sides\n",
 		integer_of(compared, "steps") ? 100.0 * (double)integer_of(compared, "common") / (double)integer_of(compared, "steps") : 100.0);
+	put_findings(&printer, json_object_get(json_object_get(report, "values"), "first"));
 	for (size_t i = 0; i < json_array_size(differences); i++)
 		put_difference(&printer, json_array_get(differences, i));
 	if (integer_of(report, "more")) {

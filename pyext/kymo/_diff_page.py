@@ -17,6 +17,8 @@ table.code td { vertical-align: top; white-space: pre-wrap; overflow-wrap: anywh
 table.code td.n { width: 3.5em; text-align: right; color: #777 } table.code td.m { width: 5.5em; font-weight: bold }
 tr.both td { background: #eef2ff } td.pass { background: #e3f6e5 } td.fail { background: #fde4e1 }
 .beneath { margin-left: 2em } .pass-name { color: #176a21; font-weight: bold } .fail-name { color: #a3170b; font-weight: bold }
+table.values { border-collapse: collapse; margin: .5em 0 } table.values td, table.values th { padding: 0 .6em; text-align: left; vertical-align: top; \
+overflow-wrap: anywhere } details.value { display: inline }
 ul { margin: .3em 0 } details { margin: .5em 0 } summary { cursor: pointer }
 @media (prefers-color-scheme: dark) {
   body { color: #ddd; background: #161616 } h2 { border-color: #444 } tr.both td { background: #23283c }
@@ -30,6 +32,7 @@ TITLES = {
     "order": "threads in another order", "unknown": "not known: something is missing here",
 }
 AROUND = 6  # lines of context
+VALUE_CHARACTERS = 200  # of a value that are shown at once
 SIDES = ("pass", "fail")
 
 
@@ -142,6 +145,34 @@ def code(sources: Sources, difference: dict) -> str:
     return f'<table class="code">{"".join(out)}</table>' if out else ""
 
 
+def value(told: dict) -> str:
+    whole = told["value"]["text"] if told["value"] else "?"
+    if len(whole) <= VALUE_CHARACTERS:
+        return f"<code>{text(whole)}</code>"
+    return f"<details class='value'><summary><code>{text(whole[:VALUE_CHARACTERS])}…</code></summary><code>{text(whole)}</code></details>"
+
+
+def variable(told: dict) -> str:
+    return f"<code>{text(told['name'] or told['what'])}{text(told['path'])}</code>"
+
+
+def values(difference: dict) -> str:
+    """What the frame's variables held on both sides where these parted."""
+    rows = "".join(f"<tr><td>{variable(told)}</td><td class=pass>{value(told['pass'])}</td><td class=fail>{value(told['fail'])}</td></tr>"
+                   for told in difference.get("values") or [])
+    return f"<table class='values'><tr><th>values</th><th>PASS</th><th>FAIL</th></tr>{rows}</table>" if rows else ""
+
+
+def findings(report: dict) -> str:
+    """Values that differ while both still did the same."""
+    items = []
+    for i, told in enumerate((report.get("values") or {}).get("first") or []):
+        before = "" if told["lines_before"] is None else f", {told['lines_before']} lines before"
+        items.append(f"<li>{'then' if i else 'The first value that differs:'} {variable(told)} at {place(told['fail'])}: {value(told['pass'])} in "
+                     f"{name('pass')}, {value(told['fail'])} in {name('fail')}{before} {position(told['fail']['position'])}</li>")
+    return f"<ul class='findings'>{''.join(items)}</ul>" if items else ""
+
+
 def alone(side: str, told: dict) -> list:
     items, only, raised = [], told.get("alone") or {}, told.get("exception")
     if only.get("lines") or only.get("calls"):
@@ -149,7 +180,7 @@ def alone(side: str, told: dict) -> list:
         called = ", ".join(map(text, only["called"])) + (", …" if only["calls"] > len(only["called"]) else "")
         items.append(f"{name(side)} alone: {around}{only['lines']} lines, {only['calls']} calls{': ' if called else ''}{called}")
     if raised:
-        items.append(f"{name(side)} raised {text(raised['type'])} at {place(raised)} {position(raised['position'])}")
+        items.append(f"{name(side)} raised {value(raised) if raised.get('value') else text(raised['type'])} at {place(raised)} {position(raised['position'])}")
         if raised.get("handler"):
             items.append(f"{name(side)}: it went to {place(raised['handler'][0])}{shown(raised['handler'])}")
     return items
@@ -207,7 +238,7 @@ def one(sources: Sources, difference: dict) -> str:
             items += moment(side, difference[side]) if difference[side] else []
         items += loops(told) if told else []
         body = (f"<p>{place(told.get('last_common') or told['next'])}, {thread(told['thread'])}</p>" if told else "") + \
-            code(sources, difference) + f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" + (stack(told) if told else "")
+            code(sources, difference) + values(difference) + f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>" + (stack(told) if told else "")
     style = ' class="beneath"' if difference["beneath"] else ""
     return f'<section id="d{difference["number"]}"{style}><h2>{heading}{" (library)" if difference["library"] else ""}</h2>{body}</section>'
 
@@ -223,7 +254,7 @@ def page(report: dict) -> str:
     more = f"<p>{report['more']} more differences</p>" if report["more"] else ""
     return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>kymo diff</title><style>{STYLE}</style></head>'
             f"<body><h1>{verdict}</h1><ul>{runs}</ul>{notes}<p>{compared['threads']} threads compared, {compared['steps']} steps, "
-            f"{share:.4g} % the same on both sides</p>{differences}{more}</body></html>\n")
+            f"{share:.4g} % the same on both sides</p>{findings(report)}{differences}{more}</body></html>\n")
 
 
 def main() -> int:
