@@ -8,15 +8,9 @@
 
 #include "pyext/secrets.h"
 
-#define ENTRIES 1024U
 /* Of a class body: what is looked for stands at its beginning. */
 #define BODY 24U
 #define MAX_BASES 64U
-
-struct kymo_value_types {
-	struct kymo_value_type entries[ENTRIES];
-	struct kymo_value_type uncached;
-};
 
 bool kymo_value_types_attach(struct kymo_python *python)
 {
@@ -211,15 +205,16 @@ static void classify(struct kymo_value_type *known, const PyTypeObject *type)
 		known->is_derived = false;
 }
 
-const struct kymo_value_type *kymo_value_type_of(struct kymo_python *python, PyTypeObject *type)
+const struct kymo_value_type *kymo_value_type_find(struct kymo_python *python, PyTypeObject *type)
 {
 	struct kymo_value_types *types = python->value_types;
-	struct kymo_value_type *known = &types->entries[((uintptr_t)type >> 4) * 0x9e3779b97f4a7c15U >> 54];
+	struct kymo_value_type *known = kymo_value_type_entry(types, type);
 
-	if (known->type == type && known->version == type->tp_version_tag && known->name == type->tp_name)
-		return known;
-	/* A version is never given twice; a type without one may be another the next time. */
-	if (!type->tp_version_tag && type->tp_flags & Py_TPFLAGS_HEAPTYPE)
+	/*
+	 * A version is never given twice; a type without one may be another the next time.  So one is asked for, as the first look-up of
+	 * an attribute does: of many types in C none ever is.
+	 */
+	if (!type->tp_version_tag && type->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyUnstable_Type_AssignVersionTag(type))
 		known = &types->uncached;
 	*known = (struct kymo_value_type){.type = type, .name = type->tp_name, .version = type->tp_version_tag};
 	classify(known, type);

@@ -54,8 +54,30 @@ struct kymo_value_type {
 /* Give @python a cache; false with an exception set. */
 bool kymo_value_types_attach(struct kymo_python *python);
 
+#define KYMO_VALUE_TYPE_BITS 10
+
+struct kymo_value_types {
+	struct kymo_value_type entries[1 << KYMO_VALUE_TYPE_BITS];
+	struct kymo_value_type uncached;
+};
+
+kymo_inline struct kymo_value_type *kymo_value_type_entry(struct kymo_value_types *types, const PyTypeObject *type)
+{
+	return &types->entries[((uintptr_t)type >> 4) * 0x9e3779b97f4a7c15U >> (64 - KYMO_VALUE_TYPE_BITS)];
+}
+
+/* As kymo_value_type_of(), of what the cache has not. */
+const struct kymo_value_type *kymo_value_type_find(struct kymo_python *python, PyTypeObject *type);
+
 /* What is known of @type; valid until the next call. */
-const struct kymo_value_type *kymo_value_type_of(struct kymo_python *python, PyTypeObject *type);
+kymo_inline const struct kymo_value_type *kymo_value_type_of(struct kymo_python *python, PyTypeObject *type)
+{
+	const struct kymo_value_type *known = kymo_value_type_entry(python->value_types, type);
+
+	if (kymo_likely(known->type == type && known->version == type->tp_version_tag && known->name == type->tp_name))
+		return known;
+	return kymo_value_type_find(python, type);
+}
 
 /* What the class body of @type gave @name, by identity or content of keys that are str; NULL: not found. Borrowed. */
 PyObject *kymo_type_entry(const PyTypeObject *type, const char *name);

@@ -473,7 +473,7 @@ static void write_other(struct kymo_value_writer *w, PyObject *object, const str
 
 void kymo_value_write(struct kymo_value_writer *w, PyObject *object)
 {
-	struct kymo_value_type type;
+	const struct kymo_value_type *type;
 
 	if (write_singleton(w, object))
 		return;
@@ -481,15 +481,15 @@ void kymo_value_write(struct kymo_value_writer *w, PyObject *object)
 		put_cut(w);
 		return;
 	}
-	type = *kymo_value_type_of(w->python, Py_TYPE(object));
-	if (has_identity(type.layout) && kymo_value_put_seen(w, object))
+	type = kymo_value_type_of(w->python, Py_TYPE(object));
+	if (has_identity(type->layout) && kymo_value_put_seen(w, object))
 		return;
-	if (type.is_derived && type.layout <= KYMO_LAYOUT_SLICE) {
+	if (type->is_derived && type->layout <= KYMO_LAYOUT_SLICE) {
 		kymo_put_kind(w, KYMO_VALUE_SUBCLASS);
 		kymo_put_type(w, object);
 	}
-	if (!write_builtin(w, object, type.layout, type.fields))
-		write_other(w, object, &type);
+	if (!write_builtin(w, object, type->layout, type->fields))
+		write_other(w, object, type);
 }
 
 bool kymo_value_is_secret(struct kymo_value_writer *w, PyObject *name)
