@@ -15,16 +15,6 @@ static const char *const built_in[] = {
 
 /* Characters of a name that are looked at. */
 #define LENGTH 256U
-#define ANSWERS 1024U
-
-struct kymo_secrets {
-	char **patterns; /* NULL at the end */
-	struct answer {
-		const PyObject *name;
-		Py_hash_t hash;
-		bool is_secret;
-	} answers[ANSWERS];
-};
 
 struct kymo_secrets *kymo_secrets_new(void)
 {
@@ -150,18 +140,12 @@ bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name)
 	return contains(secrets, text);
 }
 
-bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name)
+bool kymo_secrets_find(struct kymo_secrets *secrets, PyObject *name)
 {
-	struct answer *answer = &secrets->answers[((uintptr_t)name >> 4) % ANSWERS];
-	/* Another str at the same address has another hash; one that was never hashed has none yet. */
 	Py_hash_t hash = ((PyASCIIObject *)name)->hash;
+	bool is_secret = matches(secrets, name);
 
-	if (hash == -1)
-		return matches(secrets, name);
-	if (answer->name != name || answer->hash != hash) {
-		answer->is_secret = matches(secrets, name);
-		answer->name = name;
-		answer->hash = hash;
-	}
-	return answer->is_secret;
+	if (hash != -1)
+		*kymo_secrets_answer(secrets, name) = (struct kymo_secret_answer){name, hash, is_secret};
+	return is_secret;
 }

@@ -9,8 +9,18 @@
 
 #include "pyext/cpython.h"
 
-/* One interpreter's: answers are remembered in it.  GIL held. */
-struct kymo_secrets;
+#define KYMO_SECRET_ANSWERS 1024U
+
+/* One interpreter's.  GIL held. */
+struct kymo_secrets {
+	char **patterns; /* NULL at the end */
+	/* by address; see kymo_secrets_has() */
+	struct kymo_secret_answer {
+		const PyObject *name;
+		Py_hash_t hash;
+		bool is_secret;
+	} answers[KYMO_SECRET_ANSWERS];
+};
 
 /* NULL: no memory. */
 struct kymo_secrets *kymo_secrets_new(void);
@@ -19,8 +29,26 @@ void kymo_secrets_free(struct kymo_secrets *secrets);
 /* From now on the built-in list and @patterns, in UTF-8, count; false: no memory, and the list is as before. */
 bool kymo_secrets_set(struct kymo_secrets *secrets, char *const *patterns, size_t count);
 
+static inline struct kymo_secret_answer *kymo_secrets_answer(struct kymo_secrets *secrets, const PyObject *name)
+{
+	return &secrets->answers[((uintptr_t)name >> 4) % KYMO_SECRET_ANSWERS];
+}
+
+/* As kymo_secrets_has(), of what was not asked lately. */
+bool kymo_secrets_find(struct kymo_secrets *secrets, PyObject *name);
+
 /* @name is a str or is derived from it. */
-bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name);
+static inline bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name)
+{
+	const struct kymo_secret_answer *answer = kymo_secrets_answer(secrets, name);
+	/* Another str at the same address has another hash; one that was never hashed has none yet. */
+	Py_hash_t hash = ((PyASCIIObject *)name)->hash;
+
+	if (answer->name == name && answer->hash == hash && hash != -1)
+		return answer->is_secret;
+	return kymo_secrets_find(secrets, name);
+}
+
 /* The same of a name in UTF-8. */
 bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name);
 

@@ -55,7 +55,7 @@ void kymo_values_add(struct kymo_value_recorder *values, const struct kymo_code 
 		return;
 	}
 	/* Each is told for itself, so that it can be told by its place later. */
-	writer->seen_count = 0;
+	kymo_value_begin(writer);
 	kymo_value_write(writer, object);
 	if (writer->at - at >= SAME_BYTES)
 		tell_same(values, at, (uint32_t)(writer->at - at));

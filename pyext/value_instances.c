@@ -74,9 +74,10 @@ static void put_slots(struct kymo_value_writer *w, struct kymo_value_list *list,
 /* count and attributes: those in slots, then those in __dict__. */
 static void put_attributes(struct kymo_value_writer *w, PyObject *object)
 {
+	bool has_slots = kymo_value_type_of(w->python, Py_TYPE(object))->has_slots;
 	struct kymo_pairs pairs = kymo_pairs_of_instance(object);
 	const PyTypeObject *types[MAX_BASES];
-	unsigned int count = layout_types(Py_TYPE(object), types);
+	unsigned int count = has_slots ? layout_types(Py_TYPE(object), types) : 0;
 	struct kymo_value_list list = kymo_value_list_begin(w, pairs.count + count_slots(object, types, count));
 	PyObject *name, *value;
 
@@ -140,7 +141,7 @@ void kymo_value_write_enum(struct kymo_value_writer *w, PyObject *object)
 	w->end--;
 	kymo_value_put_text(w, name);
 	w->end++;
-	if (kymo_value_is_secret(w, name))
+	if (kymo_secrets_has(w->python->secrets, name))
 		kymo_put_kind(w, KYMO_VALUE_REDACTED);
 	else
 		kymo_value_put_part(w, number);

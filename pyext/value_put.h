@@ -89,7 +89,7 @@ kymo_inline bool kymo_value_list_next(const struct kymo_value_writer *w, const s
 /* An attribute as an item of @list, or REDACTED; false: there is no room. @name is a str. */
 bool kymo_value_put_attribute(struct kymo_value_writer *w, struct kymo_value_list *list, PyObject *name, PyObject *value);
 
-/* As kymo_value_is_secret() of a name in UTF-8. */
+/* As kymo_secrets_has(), of a name in UTF-8. */
 bool kymo_value_is_secret_text(struct kymo_value_writer *w, const char *name);
 
 /* One of the values that a value has always: CUT where values in values are too deep. NULL: NONE. */
@@ -102,8 +102,18 @@ void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text);
 /* The same of what is in UTF-8 already, cut between characters; and of bytes that are no text. */
 void kymo_value_put_utf8(struct kymo_value_writer *w, const char *text, size_t bytes);
 void kymo_value_put_bytes(struct kymo_value_writer *w, const char *bytes, size_t count);
-void kymo_value_put_int64(struct kymo_value_writer *w, int64_t number);
-void kymo_value_put_float(struct kymo_value_writer *w, double number);
+
+kymo_inline void kymo_value_put_int64(struct kymo_value_writer *w, int64_t number)
+{
+	kymo_put_kind(w, KYMO_VALUE_INT);
+	kymo_put_number(w, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+}
+
+kymo_inline void kymo_value_put_float(struct kymo_value_writer *w, double number)
+{
+	kymo_put_kind(w, KYMO_VALUE_FLOAT);
+	kymo_put_fixed(w, &number, sizeof(number));
+}
 
 /* True: this block has told @object, and it is written as SEEN. Else it is remembered. */
 bool kymo_value_put_seen(struct kymo_value_writer *w, const PyObject *object);

@@ -186,6 +186,18 @@ static PyObject *find_fields(const PyTypeObject *type)
 	return fields && PyTuple_Check(fields) ? fields : NULL;
 }
 
+static bool has_slots(const PyTypeObject *type)
+{
+	for (unsigned int i = 0; type && i < MAX_BASES; i++, type = type->tp_base) {
+		const PyMemberDef *member = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? type->tp_members : NULL;
+
+		for (; member && member->name; member++)
+			if (kymo_is_slot(member))
+				return true;
+	}
+	return false;
+}
+
 static void classify(struct kymo_value_type *known, const PyTypeObject *type)
 {
 	const PyTypeObject *base = type;
@@ -194,6 +206,7 @@ static void classify(struct kymo_value_type *known, const PyTypeObject *type)
 	if (known->layout == KYMO_LAYOUT_TUPLE)
 		known->fields = find_fields(type);
 	known->is_derived = known->layout != 0;
+	known->has_slots = has_slots(type);
 	for (unsigned int i = 0; base && !known->layout && i < MAX_BASES; i++, base = base->tp_base) {
 		known->layout = layout_of(base, &known->detail);
 		known->is_derived = i > 0;

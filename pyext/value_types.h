@@ -48,6 +48,7 @@ struct kymo_value_type {
 	enum kymo_layout layout;
 	uint8_t detail; /* of LIBRARY: enum kymo_library_type; of SCALAR: numpy's number for its kind */
 	bool is_derived; /* not the type itself that the layout is of, but one derived from it */
+	bool has_slots;	 /* it, or one that it derives from, was made by Python and has __slots__ */
 	PyObject *fields; /* of a namedtuple: their names, a tuple; NULL: it is none */
 };
 

@@ -29,11 +29,12 @@ struct kymo_value_list kymo_value_list_begin(struct kymo_value_writer *w, uint64
 void kymo_value_list_end(struct kymo_value_writer *w, const struct kymo_value_list *list)
 {
 	uint8_t number[KYMO_VARINT_MAX_BYTES];
-	size_t had = kymo_varint_put(number, list->planned), has;
+	size_t had, has;
 
 	w->depth--;
 	if (list->done == list->planned)
 		return;
+	had = kymo_varint_put(number, list->planned);
 	has = kymo_varint_put(number, list->done);
 	memmove(list->kept_at + has, list->kept_at + had, (size_t)(w->at - list->kept_at) - had);
 	memcpy(list->kept_at, number, has);
@@ -42,8 +43,10 @@ void kymo_value_list_end(struct kymo_value_writer *w, const struct kymo_value_li
 
 bool kymo_value_put_seen(struct kymo_value_writer *w, const PyObject *object)
 {
-	for (uint32_t i = w->seen_count; i-- > 0;) {
-		if (w->seen[i] == object) {
+	uint32_t at = (uint32_t)(((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15U >> (64 - KYMO_VALUES_SEEN_BITS));
+
+	for (; w->seen[at].value == w->value; at = (at + 1) % (1U << KYMO_VALUES_SEEN_BITS)) {
+		if (w->seen[at].object == object) {
 			kymo_put_kind(w, KYMO_VALUE_SEEN);
 			kymo_put_type(w, object);
 			kymo_put_id(w, object);
@@ -51,21 +54,11 @@ bool kymo_value_put_seen(struct kymo_value_writer *w, const PyObject *object)
 		}
 	}
 	/* What is too deep here may be told later. */
-	if (w->seen_count < KYMO_VALUES_SEEN && w->depth < w->limits.depth)
-		w->seen[w->seen_count++] = object;
+	if (w->seen_count < KYMO_VALUES_SEEN && w->depth < w->limits.depth) {
+		w->seen[at] = (struct kymo_value_seen){object, w->value};
+		w->seen_count++;
+	}
 	return false;
-}
-
-void kymo_value_put_int64(struct kymo_value_writer *w, int64_t number)
-{
-	kymo_put_kind(w, KYMO_VALUE_INT);
-	kymo_put_number(w, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
-}
-
-void kymo_value_put_float(struct kymo_value_writer *w, double number)
-{
-	kymo_put_kind(w, KYMO_VALUE_FLOAT);
-	kymo_put_fixed(w, &number, sizeof(number));
 }
 
 static uint8_t byte_of(const digit *digits, size_t count, size_t at)
@@ -181,10 +174,54 @@ void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text)
 		kymo_value_put_bytes(w, "?", 1);
 }
 
+/* One digit, or none. */
+kymo_inline void put_small_int(struct kymo_value_writer *w, PyObject *object)
+{
+	int64_t magnitude = ((PyLongObject *)object)->long_value.ob_digit[0];
+
+	if (!kymo_long_digits(object))
+		magnitude = 0;
+	kymo_value_put_int64(w, kymo_long_is_negative(object) ? -magnitude : magnitude);
+}
+
+/* All of it is told, and each count of it is one byte. */
+kymo_inline bool is_short(const struct kymo_value_writer *w, PyObject *text)
+{
+	size_t length = (size_t)PyUnicode_GET_LENGTH(text);
+
+	return PyUnicode_IS_ASCII(text) && length < 0x80 && length <= w->limits.text_bytes &&
+	       length + KYMO_VALUE_HEAD <= kymo_value_room(w);
+}
+
+kymo_inline void put_short(struct kymo_value_writer *w, PyObject *text)
+{
+	size_t length = (size_t)PyUnicode_GET_LENGTH(text);
+	const uint8_t *from = PyUnicode_DATA(text);
+	uint8_t *at = w->at;
+
+	at[0] = KYMO_VALUE_STR;
+	at[1] = at[2] = at[3] = (uint8_t)length; /* code points, bytes, bytes that follow */
+	at += 4;
+	w->at = at + length;
+	if (length >= 8 && length <= 16) {
+		memcpy(at, from, 8);
+		memcpy(at + length - 8, from + length - 8, 8);
+	} else if (length > 16) {
+		memcpy(at, from, length);
+	} else {
+		for (size_t i = 0; i < length; i++)
+			at[i] = from[i];
+	}
+}
+
 static void write_str(struct kymo_value_writer *w, PyObject *object)
 {
 	Py_ssize_t length = PyUnicode_GET_LENGTH(object);
 
+	if (is_short(w, object)) {
+		put_short(w, object);
+		return;
+	}
 	kymo_put_kind(w, KYMO_VALUE_STR);
 	kymo_put_number(w, (uint64_t)length);
 	if (PyUnicode_IS_ASCII(object))
@@ -214,7 +251,7 @@ bool kymo_value_put_attribute(struct kymo_value_writer *w, struct kymo_value_lis
 	w->end--;
 	write_str(w, name);
 	w->end++;
-	if (kymo_value_is_secret(w, name))
+	if (kymo_secrets_has(w->python->secrets, name))
 		kymo_put_kind(w, KYMO_VALUE_REDACTED);
 	else
 		kymo_value_write(w, value);
@@ -250,7 +287,7 @@ static void write_items(struct kymo_value_writer *w, PyObject *const *items, Py_
 	for (; kymo_value_list_next(w, &list); list.done++) {
 		PyObject *name = names && (Py_ssize_t)list.done < PyTuple_GET_SIZE(names) ? PyTuple_GET_ITEM(names, list.done) : NULL;
 
-		if (name && PyUnicode_Check(name) && kymo_value_is_secret(w, name))
+		if (name && PyUnicode_Check(name) && kymo_secrets_has(w->python->secrets, name))
 			kymo_put_kind(w, KYMO_VALUE_REDACTED);
 		else
 			kymo_value_write(w, items[list.done]);
@@ -288,7 +325,7 @@ static void write_set(struct kymo_value_writer *w, PyObject *object, enum kymo_v
 static bool is_secret_key(struct kymo_value_writer *w, PyObject *key)
 {
 	if (PyUnicode_Check(key))
-		return kymo_value_is_secret(w, key);
+		return kymo_secrets_has(w->python->secrets, key);
 	return PyBytes_Check(key) && kymo_value_is_secret_text(w, PyBytes_AS_STRING(key));
 }
 
@@ -471,10 +508,30 @@ static void write_other(struct kymo_value_writer *w, PyObject *object, const str
 	kymo_value_write_object(w, object);
 }
 
+/* What is told most, written as the rest of this file would; true: done.  There is room for a head. */
+kymo_inline bool write_often(struct kymo_value_writer *w, PyObject *object)
+{
+	const PyTypeObject *type = Py_TYPE(object);
+
+	if (type == &PyLong_Type && kymo_long_digits(object) <= 1)
+		put_small_int(w, object);
+	else if (type == &PyUnicode_Type && is_short(w, object))
+		put_short(w, object);
+	else if (type == &PyFloat_Type)
+		kymo_value_put_float(w, ((PyFloatObject *)object)->ob_fval);
+	else if (object == Py_None)
+		kymo_put_kind(w, KYMO_VALUE_NONE);
+	else
+		return false;
+	return true;
+}
+
 void kymo_value_write(struct kymo_value_writer *w, PyObject *object)
 {
 	const struct kymo_value_type *type;
 
+	if (object && kymo_value_room(w) >= KYMO_VALUE_HEAD && write_often(w, object))
+		return;
 	if (write_singleton(w, object))
 		return;
 	if (kymo_value_room(w) < KYMO_VALUE_HEAD) {
@@ -490,11 +547,6 @@ void kymo_value_write(struct kymo_value_writer *w, PyObject *object)
 	}
 	if (!write_builtin(w, object, type->layout, type->fields))
 		write_other(w, object, type);
-}
-
-bool kymo_value_is_secret(struct kymo_value_writer *w, PyObject *name)
-{
-	return kymo_secrets_has(w->python->secrets, name);
 }
 
 bool kymo_value_is_secret_text(struct kymo_value_writer *w, const char *name)

@@ -19,29 +19,36 @@ struct kymo_value_limits {
 	uint32_t text_bytes; /* of one str, bytes or int */
 };
 
-/* Objects that one block has told. */
+/* Objects that one value has told, and bits of the number of places for them. */
 #define KYMO_VALUES_SEEN 256
+#define KYMO_VALUES_SEEN_BITS 9
 
 struct kymo_value_writer {
 	struct kymo_python *python; /* names types */
 	struct kymo_value_limits limits;
 	uint8_t *at, *end; /* what is written next, and behind the room that there is */
 	uint32_t depth;
+	/* Those that the value has told: by address, each in the first place from its own on that another @value left. */
+	uint64_t value;
 	uint32_t seen_count;
-	const PyObject *seen[KYMO_VALUES_SEEN];
+	struct kymo_value_seen {
+		const PyObject *object;
+		uint64_t value;
+	} seen[1 << KYMO_VALUES_SEEN_BITS];
 };
+
+/* Begin a value, which has told no object yet. */
+static inline void kymo_value_begin(struct kymo_value_writer *writer)
+{
+	writer->value++;
+	writer->seen_count = 0;
+}
 
 /*
  * Write @object, NULL: UNBOUND, and move @writer->at.  There is always room for one byte at @writer->end, so that a value for which
  * there is no room is CUT.  Never fails.
  */
 void kymo_value_write(struct kymo_value_writer *writer, PyObject *object);
-
-/*
- * True where the value of a variable, attribute or item called @name, a str, is not to be written: it contains a pattern of
- * the recording's list, whatever the case.  Answers are remembered by address.
- */
-bool kymo_value_is_secret(struct kymo_value_writer *writer, PyObject *name);
 
 /*
  * A number that differs, as far as that is cheap to see, when another object is at the same address or what it holds has changed: of

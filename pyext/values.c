@@ -67,7 +67,7 @@ static bool find_secrets(struct kymo_value_writer *writer, struct kymo_code *kno
 	for (uint64_t name = 0; name < count; name++) {
 		PyObject *text = name_of(code, name);
 
-		if (!text || !kymo_value_is_secret(writer, text))
+		if (!text || !kymo_secrets_has(writer->python->secrets, text))
 			continue;
 		if (!known->secrets && !(known->secrets = calloc(count / 8 + 1, 1)))
 			return false;
