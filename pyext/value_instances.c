@@ -2,28 +2,9 @@
 /* Instances by their attributes, exceptions, members of enumerations, and what is told by its name. */
 #include "pyext/object_layout.h"
 
-#include "pyext/value_put.h"
-
+#include "pyext/secrets.h"
 #include "pyext/text.h"
-
-#define MAX_BASES 64U
-
-/*
- * Types that lay out an object, from the first.  Bases beside this line have no slots: else they would lay it out differently.
- * Only those of classes made by Python are looked at.
- */
-static unsigned int layout_types(const PyTypeObject *type, const PyTypeObject *types[MAX_BASES])
-{
-	const PyTypeObject *all[MAX_BASES];
-	unsigned int count = 0, reversed = 0;
-
-	for (; type && count < MAX_BASES; type = type->tp_base)
-		if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_members)
-			all[count++] = type;
-	while (count)
-		types[reversed++] = all[--count];
-	return reversed;
-}
+#include "pyext/value_put.h"
 
 static uint64_t count_slots(PyObject *object, const PyTypeObject *const *types, unsigned int count)
 {
@@ -36,7 +17,7 @@ static uint64_t count_slots(PyObject *object, const PyTypeObject *const *types, 
 }
 
 /* A slot's name is a C string, and a str in no place that is easily found. */
-static bool put_slot(struct kymo_value_writer *w, struct kymo_value_list *list, const char *name, PyObject *value)
+static bool put_slot(struct kymo_value_writer *w, struct kymo_value_list *list, const char *name, PyObject *value, bool is_secret)
 {
 	size_t bytes = strlen(name);
 	uint64_t characters = 0;
@@ -50,7 +31,7 @@ static bool put_slot(struct kymo_value_writer *w, struct kymo_value_list *list, 
 	kymo_put_number(w, characters);
 	kymo_value_put_utf8(w, name, bytes);
 	w->end++;
-	if (kymo_value_is_secret_text(w, name))
+	if (is_secret)
 		kymo_put_kind(w, KYMO_VALUE_REDACTED);
 	else
 		kymo_value_write(w, value);
@@ -58,15 +39,28 @@ static bool put_slot(struct kymo_value_writer *w, struct kymo_value_list *list, 
 	return true;
 }
 
-static void put_slots(struct kymo_value_writer *w, struct kymo_value_list *list, PyObject *object,
-		      const PyTypeObject *const *types, unsigned int count)
+/* Whether slot @number, whose name is @name, is one of @secret. */
+static bool is_secret_slot(struct kymo_value_writer *w, uint64_t secret, unsigned int number, const char *name)
 {
+	return number < 64 ? secret >> number & 1 : kymo_secrets_has_text(w->python->secrets, name);
+}
+
+static void put_slots(struct kymo_value_writer *w, struct kymo_value_list *list, PyObject *object,
+		      const PyTypeObject *const *types, unsigned int count, uint64_t secret)
+{
+	unsigned int number = 0;
+
 	for (unsigned int i = 0; i < count; i++) {
 		for (const PyMemberDef *member = types[i]->tp_members; member->name; member++) {
-			PyObject *value = kymo_is_slot(member) ? kymo_slot_value(object, member) : NULL;
+			PyObject *value;
 
-			if (value && (!kymo_value_list_next(w, list) || !put_slot(w, list, member->name, value)))
+			if (!kymo_is_slot(member))
+				continue;
+			value = kymo_slot_value(object, member);
+			if (value && (!kymo_value_list_next(w, list) ||
+				      !put_slot(w, list, member->name, value, is_secret_slot(w, secret, number, member->name))))
 				return;
+			number++;
 		}
 	}
 }
@@ -74,14 +68,15 @@ static void put_slots(struct kymo_value_writer *w, struct kymo_value_list *list,
 /* count and attributes: those in slots, then those in __dict__. */
 static void put_attributes(struct kymo_value_writer *w, PyObject *object)
 {
-	bool has_slots = kymo_value_type_of(w->python, Py_TYPE(object))->has_slots;
+	const struct kymo_value_type *type = kymo_value_type_of(w->python, Py_TYPE(object));
+	uint64_t secret_slots = type->secret_slots;
 	struct kymo_pairs pairs = kymo_pairs_of_instance(object);
-	const PyTypeObject *types[MAX_BASES];
-	unsigned int count = has_slots ? layout_types(Py_TYPE(object), types) : 0;
+	const PyTypeObject *types[KYMO_VALUE_BASES];
+	unsigned int count = type->has_slots ? kymo_value_layout_types(Py_TYPE(object), types) : 0;
 	struct kymo_value_list list = kymo_value_list_begin(w, pairs.count + count_slots(object, types, count));
 	PyObject *name, *value;
 
-	put_slots(w, &list, object, types, count);
+	put_slots(w, &list, object, types, count, secret_slots);
 	while (kymo_value_list_next(w, &list) && kymo_pairs_next(&pairs, &name, &value))
 		if (PyUnicode_Check(name) && !kymo_value_put_attribute(w, &list, name, value))
 			break;

@@ -89,9 +89,6 @@ kymo_inline bool kymo_value_list_next(const struct kymo_value_writer *w, const s
 /* An attribute as an item of @list, or REDACTED; false: there is no room. @name is a str. */
 bool kymo_value_put_attribute(struct kymo_value_writer *w, struct kymo_value_list *list, PyObject *name, PyObject *value);
 
-/* As kymo_secrets_has(), of a name in UTF-8. */
-bool kymo_value_is_secret_text(struct kymo_value_writer *w, const char *name);
-
 /* One of the values that a value has always: CUT where values in values are too deep. NULL: NONE. */
 void kymo_value_put_part(struct kymo_value_writer *w, PyObject *object);
 

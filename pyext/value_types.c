@@ -10,7 +10,6 @@
 
 /* Of a class body: what is looked for stands at its beginning. */
 #define BODY 24U
-#define MAX_BASES 64U
 
 bool kymo_value_types_attach(struct kymo_python *python)
 {
@@ -19,6 +18,11 @@ bool kymo_value_types_attach(struct kymo_python *python)
 	if (!python->value_types || !python->secrets)
 		return PyErr_NoMemory(), false;
 	return true;
+}
+
+void kymo_value_types_forget(struct kymo_python *python)
+{
+	memset(python->value_types, 0, sizeof(*python->value_types));
 }
 
 static bool is_text(PyObject *object, const char *text)
@@ -52,7 +56,7 @@ static bool has_enum_metaclass(const PyTypeObject *type)
 {
 	const PyTypeObject *meta = Py_TYPE(type);
 
-	for (unsigned int i = 0; meta && meta != &PyType_Type && i < MAX_BASES; i++, meta = meta->tp_base)
+	for (unsigned int i = 0; meta && meta != &PyType_Type && i < KYMO_VALUE_BASES; i++, meta = meta->tp_base)
 		if (is_class(meta, "enum", "EnumType"))
 			return true;
 	return false;
@@ -181,21 +185,39 @@ static PyObject *find_fields(const PyTypeObject *type)
 {
 	PyObject *fields = NULL;
 
-	for (unsigned int i = 0; type && type != &PyTuple_Type && !fields && i < MAX_BASES; i++, type = type->tp_base)
+	for (unsigned int i = 0; type && type != &PyTuple_Type && !fields && i < KYMO_VALUE_BASES; i++, type = type->tp_base)
 		fields = kymo_type_entry(type, "_fields");
 	return fields && PyTuple_Check(fields) ? fields : NULL;
 }
 
-static bool has_slots(const PyTypeObject *type)
+unsigned int kymo_value_layout_types(const PyTypeObject *type, const PyTypeObject *types[KYMO_VALUE_BASES])
 {
-	for (unsigned int i = 0; type && i < MAX_BASES; i++, type = type->tp_base) {
-		const PyMemberDef *member = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? type->tp_members : NULL;
+	const PyTypeObject *all[KYMO_VALUE_BASES];
+	unsigned int count = 0, reversed = 0;
 
-		for (; member && member->name; member++)
-			if (kymo_is_slot(member))
-				return true;
+	for (; type && count < KYMO_VALUE_BASES; type = type->tp_base)
+		if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_members)
+			all[count++] = type;
+	while (count)
+		types[reversed++] = all[--count];
+	return reversed;
+}
+
+static void find_slots(const struct kymo_secrets *secrets, struct kymo_value_type *known, const PyTypeObject *type)
+{
+	const PyTypeObject *types[KYMO_VALUE_BASES];
+	unsigned int count = kymo_value_layout_types(type, types), number = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		for (const PyMemberDef *member = types[i]->tp_members; member->name; member++) {
+			if (!kymo_is_slot(member))
+				continue;
+			known->has_slots = true;
+			if (number < 64 && kymo_secrets_has_text(secrets, member->name))
+				known->secret_slots |= 1ULL << number;
+			number++;
+		}
 	}
-	return false;
 }
 
 static void classify(struct kymo_value_type *known, const PyTypeObject *type)
@@ -206,8 +228,7 @@ static void classify(struct kymo_value_type *known, const PyTypeObject *type)
 	if (known->layout == KYMO_LAYOUT_TUPLE)
 		known->fields = find_fields(type);
 	known->is_derived = known->layout != 0;
-	known->has_slots = has_slots(type);
-	for (unsigned int i = 0; base && !known->layout && i < MAX_BASES; i++, base = base->tp_base) {
+	for (unsigned int i = 0; base && !known->layout && i < KYMO_VALUE_BASES; i++, base = base->tp_base) {
 		known->layout = layout_of(base, &known->detail);
 		known->is_derived = i > 0;
 	}
@@ -231,5 +252,6 @@ const struct kymo_value_type *kymo_value_type_find(struct kymo_python *python, P
 		known = &types->uncached;
 	*known = (struct kymo_value_type){.type = type, .name = type->tp_name, .version = type->tp_version_tag};
 	classify(known, type);
+	find_slots(python->secrets, known, type);
 	return known;
 }

@@ -48,7 +48,8 @@ struct kymo_value_type {
 	enum kymo_layout layout;
 	uint8_t detail; /* of LIBRARY: enum kymo_library_type; of SCALAR: numpy's number for its kind */
 	bool is_derived; /* not the type itself that the layout is of, but one derived from it */
-	bool has_slots;	 /* it, or one that it derives from, was made by Python and has __slots__ */
+	bool has_slots;	 /* it, or one that it derives from, was made by Python and has __slots__ ... */
+	uint64_t secret_slots; /* ... of the first 64 of these, from the first base on, those whose values are left out */
 	PyObject *fields; /* of a namedtuple: their names, a tuple; NULL: it is none */
 };
 
@@ -56,6 +57,13 @@ struct kymo_value_type {
 bool kymo_value_types_attach(struct kymo_python *python);
 
 #define KYMO_VALUE_TYPE_BITS 10
+#define KYMO_VALUE_BASES 64U
+
+/*
+ * Types that lay out an object of @type, from the first.  Bases beside this line have no slots: else they would lay it out differently.
+ * Only those of classes made by Python are looked at.  Returns how many.
+ */
+unsigned int kymo_value_layout_types(const PyTypeObject *type, const PyTypeObject *types[KYMO_VALUE_BASES]);
 
 struct kymo_value_types {
 	struct kymo_value_type entries[1 << KYMO_VALUE_TYPE_BITS];
@@ -79,6 +87,9 @@ kymo_inline const struct kymo_value_type *kymo_value_type_of(struct kymo_python 
 		return known;
 	return kymo_value_type_find(python, type);
 }
+
+/* Forget all: what names are secret has changed. */
+void kymo_value_types_forget(struct kymo_python *python);
 
 /* What the class body of @type gave @name, by identity or content of keys that are str; NULL: not found. Borrowed. */
 PyObject *kymo_type_entry(const PyTypeObject *type, const char *name);

@@ -548,8 +548,3 @@ void kymo_value_write(struct kymo_value_writer *w, PyObject *object)
 	if (!write_builtin(w, object, type->layout, type->fields))
 		write_other(w, object, type);
 }
-
-bool kymo_value_is_secret_text(struct kymo_value_writer *w, const char *name)
-{
-	return kymo_secrets_has_text(w->python->secrets, name);
-}

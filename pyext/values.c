@@ -7,6 +7,7 @@
 #include "pyext/code_filter.h"
 #include "pyext/secrets.h"
 #include "pyext/text.h"
+#include "pyext/value_types.h"
 
 /* Of a name in a block, and of what says that its value is CUT. */
 #define NAME_BYTES 6U
@@ -35,6 +36,7 @@ bool kymo_values_begin(struct kymo_python *python, const Kymo__Config *config)
 	};
 	if (!kymo_secrets_set(python->secrets, wanted->redact, wanted->n_redact))
 		return PyErr_NoMemory(), false;
+	kymo_value_types_forget(python);
 	python->values = values;
 	return true;
 }
