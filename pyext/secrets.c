@@ -145,7 +145,12 @@ bool kymo_secrets_find(struct kymo_secrets *secrets, PyObject *name)
 	Py_hash_t hash = ((PyASCIIObject *)name)->hash;
 	bool is_secret = matches(secrets, name);
 
-	if (hash != -1)
-		*kymo_secrets_answer(secrets, name) = (struct kymo_secret_answer){name, hash, is_secret};
+	if (hash != -1) {
+		struct kymo_secret_answer *two = kymo_secrets_answers(secrets, name);
+
+		if (two[0].name != name)
+			two[1] = two[0];
+		two[0] = (struct kymo_secret_answer){name, hash, is_secret};
+	}
 	return is_secret;
 }

@@ -9,17 +9,17 @@
 
 #include "pyext/cpython.h"
 
-#define KYMO_SECRET_ANSWERS 1024U
+#define KYMO_SECRET_BITS 11
 
 /* One interpreter's.  GIL held. */
 struct kymo_secrets {
 	char **patterns; /* NULL at the end */
-	/* by address; see kymo_secrets_has() */
+	/* by address, two to a place, the later one first; see kymo_secrets_has() */
 	struct kymo_secret_answer {
 		const PyObject *name;
 		Py_hash_t hash;
 		bool is_secret;
-	} answers[KYMO_SECRET_ANSWERS];
+	} answers[1 << KYMO_SECRET_BITS][2];
 };
 
 /* NULL: no memory. */
@@ -29,9 +29,10 @@ void kymo_secrets_free(struct kymo_secrets *secrets);
 /* From now on the built-in list and @patterns, in UTF-8, count; false: no memory, and the list is as before. */
 bool kymo_secrets_set(struct kymo_secrets *secrets, char *const *patterns, size_t count);
 
-static inline struct kymo_secret_answer *kymo_secrets_answer(struct kymo_secrets *secrets, const PyObject *name)
+/* The two places of @name. */
+static inline struct kymo_secret_answer *kymo_secrets_answers(struct kymo_secrets *secrets, const PyObject *name)
 {
-	return &secrets->answers[((uintptr_t)name >> 4) % KYMO_SECRET_ANSWERS];
+	return secrets->answers[((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15U >> (64 - KYMO_SECRET_BITS)];
 }
 
 /* As kymo_secrets_has(), of what was not asked lately. */
@@ -40,10 +41,11 @@ bool kymo_secrets_find(struct kymo_secrets *secrets, PyObject *name);
 /* @name is a str or is derived from it. */
 static inline bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name)
 {
-	const struct kymo_secret_answer *answer = kymo_secrets_answer(secrets, name);
+	const struct kymo_secret_answer *answer = kymo_secrets_answers(secrets, name);
 	/* Another str at the same address has another hash; one that was never hashed has none yet. */
 	Py_hash_t hash = ((PyASCIIObject *)name)->hash;
 
+	answer += answer->name != name;
 	if (answer->name == name && answer->hash == hash && hash != -1)
 		return answer->is_secret;
 	return kymo_secrets_find(secrets, name);

@@ -203,11 +203,14 @@ kymo_inline void put_short(struct kymo_value_writer *w, PyObject *text)
 	at[1] = at[2] = at[3] = (uint8_t)length; /* code points, bytes, bytes that follow */
 	at += 4;
 	w->at = at + length;
-	if (length >= 8 && length <= 16) {
+	if (length > 16) {
+		memcpy(at, from, length);
+	} else if (length >= 8) {
 		memcpy(at, from, 8);
 		memcpy(at + length - 8, from + length - 8, 8);
-	} else if (length > 16) {
-		memcpy(at, from, length);
+	} else if (length >= 4) {
+		memcpy(at, from, 4);
+		memcpy(at + length - 4, from + length - 4, 4);
 	} else {
 		for (size_t i = 0; i < length; i++)
 			at[i] = from[i];
