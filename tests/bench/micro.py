@@ -62,3 +62,13 @@ def raising(rounds):
         except KeyError:
             pass
     return rounds
+
+
+def orders(rounds):
+    total = 0
+    for number in range(rounds):
+        order = {"number": number, "name": f"order {number}", "items": [number, number + 1]}
+        name = order["name"]
+        if len(name) % 2:
+            total += sum(order["items"])
+    return total

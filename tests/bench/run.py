@@ -19,6 +19,7 @@ from own_share import own_share
 from peers import peers
 from replay import replay
 from size import size
+from value_leaks import value_leaks
 from values import values
 
 PARTS = {
@@ -37,6 +38,7 @@ PARTS = {
     "own-share": own_share,
     "arrow": arrow,
     "values": values,
+    "value-leaks": value_leaks,
 }
 
 

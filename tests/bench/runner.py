@@ -4,6 +4,7 @@
     plain                        no tool (or the recorder that was started from outside)
     nothing[:once|:flow]:EVENT,… callbacks that return at once
     count[:once|:flow]:EVENT,…   callbacks that count
+    pyttd:FOLDER | codetracer:FOLDER | codetracer-json:FOLDER | hunter:FOLDER
     settrace | cprofile | viztracer | viztracer-python | coverage-c[-lines] | coverage-sysmon[-lines] |
     slipcover | slipcover-branch
 
@@ -61,7 +62,44 @@ def monitor(events, once, counting):
     return tool, callbacks
 
 
-def peer(name):
+def peer_of_values(name, folder, program):
+    """Start a recorder of the variables of @program's file, into @folder."""
+    import importlib.util
+
+    path = importlib.util.find_spec(program).origin
+    if name == "pyttd":
+        from pyttd import main
+
+        main.start_recording(f"{folder}/trace.db", checkpoint_interval=0, include_files=[path])
+
+        def stop():
+            import sqlite3
+
+            time.sleep(1)  # else its two writers often meet, and "file is not a database"
+            try:
+                main.stop_recording()
+            except sqlite3.DatabaseError as error:
+                print(f"pyttd: {error}", file=sys.stderr)
+
+        return stop
+    if name == "hunter":
+        import hunter
+
+        file = open(f"{folder}/trace.txt", "w")
+        hunter.trace(filename=path, action=hunter.VarsSnooper(stream=file))
+
+        def stop():
+            hunter.stop()
+            file.close()
+
+        return stop
+    import codetracer_python_recorder
+
+    codetracer_python_recorder.start(f"{folder}/trace", format="json" if name.endswith("json") else "binary")
+    return codetracer_python_recorder.stop
+
+
+def peer(name, folder, program):
     """Start another project's tool; returns what stops it."""
     if name == "settrace":
         def trace(frame, event, arg):
@@ -104,6 +142,8 @@ def peer(name):
         imports = ImportManager(slipcover.Slipcover(branch=name.endswith("branch")), files)
         imports.__enter__()
         return lambda: imports.__exit__(None, None, None)
+    if name in ("pyttd", "codetracer", "codetracer-json", "hunter"):
+        return peer_of_values(name, folder, program)
     raise SystemExit(f"no tool {name}")
 
 
@@ -125,7 +165,7 @@ def main():
         mode, _, events = how.rpartition(":")
         tool, callbacks = monitor(events.split(","), mode == "once", kind == "count")
     elif kind != "plain":
-        stop = peer(kind)
+        stop = peer(kind, how, name.partition(".")[0])
     name, _, function = name.partition(".")
     program = __import__(name)
     function = getattr(program, function or "main")

@@ -9,6 +9,7 @@ from compare import measure_pairs
 from instructions import callgrind, counted
 from measure import (adopt_orphans, interval, progress, record, rounds_of, run, runner, scratch, shown, table,
                      trace_facts)
+from value_peers import value_peers
 
 WAYS = {"plain": None, "flow": [], "args": ["--values=args"], "locals": ["--values=locals"]}
 SHARE = 0.1  # of a program's rounds: values are many
@@ -48,12 +49,13 @@ def values(options):
     adopt_orphans()
     with scratch() as folder:
         rows = [measure(program, options, folder) for program in options.programs]
+        peers = value_peers(options, folder)
     progress("")
     for way in "args", "locals":
         table(f"--values={way}: added, as a multiple of what flow adds", ["program", "instructions", "processor time", "bytes", "lost"],
               [[row["program"], f"{row[way]['instructions']:.2f}", shown(row[way]["cpu"]), f"{row[way]['bytes']:.2f}", row[way]["lost"]]
                for row in rows] +
-              [["median", *(f"{statistics.median(pick(row[way]) for row in rows):.2f}"
+              [["geometric mean", *(f"{statistics.geometric_mean(max(pick(row[way]), 0.01) for row in rows):.2f}"
                             for pick in (lambda cost: cost["instructions"], lambda cost: cost["cpu"][0],
                                          lambda cost: cost["bytes"])), ""]])
-    return rows
+    return {"programs": rows, "peers": peers}
