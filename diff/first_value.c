@@ -111,7 +111,7 @@ static bool are_durations(struct finding *finding, const struct kymo_value_pair 
 
 	if (!kymo_values_may_be_durations(pair->sides))
 		return false;
-	hash = kymo_value_hash(pair->sides[1].owner, pair->sides[1].tree, pair->sides[1].number);
+	hash = kymo_likeness_hash(pair->sides[1].owner, pair->sides[1].tree, pair->sides[1].number);
 	known = &finding->durations[hash >> (64 - DURATION_BITS)];
 	if (kymo_value_side_has_time(&finding->sides[0]) && kymo_value_side_has_time(&finding->sides[1]))
 		*known = hash;

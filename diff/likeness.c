@@ -111,7 +111,7 @@ static uint64_t hash_node(struct kymo_owner *owner, const struct kymo_value_tree
 	}
 }
 
-uint64_t kymo_value_hash(struct kymo_owner *owner, const struct kymo_value_tree *tree, uint32_t number)
+uint64_t kymo_likeness_hash(struct kymo_owner *owner, const struct kymo_value_tree *tree, uint32_t number)
 {
 	return hash_node(owner, tree, number, 0);
 }
@@ -294,7 +294,7 @@ static uint64_t *list_hashes(const struct kymo_likeness_side *side, const struct
 	size_t count = 0;
 
 	for (uint32_t i = value->first; hashes && count < value->kept && at(side->tree, i); i = at(side->tree, i)->next)
-		hashes[count++] = kymo_value_hash(side->owner, side->tree, i);
+		hashes[count++] = kymo_likeness_hash(side->owner, side->tree, i);
 	if (count)
 		qsort(hashes, count, sizeof *hashes, compare_u64);
 	return hashes;
@@ -327,21 +327,21 @@ static uint32_t find_key(struct comparing *comparing, const struct kymo_value *p
 			 bool *is_sure)
 {
 	const struct kymo_likeness_side *own = &comparing->sides[side], *other = &comparing->sides[1 - side];
-	uint64_t hash = kymo_value_hash(other->owner, other->tree, key);
+	uint64_t hash = kymo_likeness_hash(other->owner, other->tree, key);
 	unsigned searched = 0;
 
 	if (has_unknown(other->tree, at(other->tree, key), 0)) {
 		*is_sure = false;
 		return 0;
 	}
-	if (hint && kymo_value_hash(own->owner, own->tree, hint) == hash)
+	if (hint && kymo_likeness_hash(own->owner, own->tree, hint) == hash)
 		return hint;
 	for (uint32_t i = pairs->first; at(own->tree, i) && at(own->tree, i)->next; i = at(own->tree, at(own->tree, i)->next)->next) {
 		if (++comparing->steps > STEPS || ++searched > SEARCHED_KEYS) {
 			*is_sure = false;
 			break;
 		}
-		if (kymo_value_hash(own->owner, own->tree, i) == hash)
+		if (kymo_likeness_hash(own->owner, own->tree, i) == hash)
 			return i;
 		if (has_unknown(own->tree, at(own->tree, i), 0))
 			*is_sure = false;

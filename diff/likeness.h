@@ -10,7 +10,7 @@
 #include "diff/noise.h"
 
 /* Values with the same hash are the same; those with another one may still be. */
-uint64_t kymo_value_hash(struct kymo_owner *owner, const struct kymo_value_tree *tree, uint32_t number);
+uint64_t kymo_likeness_hash(struct kymo_owner *owner, const struct kymo_value_tree *tree, uint32_t number);
 
 /* What it holds may have changed without its being told again: something in it can be changed by itself. */
 bool kymo_value_may_be_stale(const struct kymo_value_tree *tree, uint32_t number);

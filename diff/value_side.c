@@ -37,7 +37,7 @@ static struct kymo_variable_state state_of(struct kymo_value_side *side, const s
 	uint64_t hash;
 
 	side->owner.saw_time = false;
-	hash = kymo_value_hash(&side->owner, tree, number);
+	hash = kymo_likeness_hash(&side->owner, tree, number);
 	return (struct kymo_variable_state){
 		.key = find_key(side, code, tree->nodes[number].name),
 		.name = tree->nodes[number].name,

@@ -40,7 +40,8 @@ static enum kymo_likeness compare_blocks(const uint8_t *left, uint32_t left_byte
 	read_value(&sides[0], left, left_bytes);
 	read_value(&sides[1], right, right_bytes);
 	if (has_same_hash)
-		*has_same_hash = kymo_value_hash(&sides[0].owner, &sides[0].tree, 1) == kymo_value_hash(&sides[1].owner, &sides[1].tree, 1);
+		*has_same_hash = kymo_likeness_hash(&sides[0].owner, &sides[0].tree, 1) ==
+				 kymo_likeness_hash(&sides[1].owner, &sides[1].tree, 1);
 	return kymo_values_compare(compared, path);
 }
 
