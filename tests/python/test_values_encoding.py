@@ -133,7 +133,8 @@ values = [
     sys, os, named, generate(), run_, ask(), function.__code__, (i for i in ()),
     MyInt(5), MyInt(2**80), MyFloat(1.5), MyStr("abc"), MyBytes(b"a"), MyList([1, MyList()]), MyTuple((1,)), MyDict(a=1), MySet([1]),
     MyFrozen([2]), MyBytearray(b"c"), collections.OrderedDict(a=1), collections.defaultdict(list, a=[1]), collections.Counter("aab"),
-    ValueError(), ValueError("text"), KeyError([1], {2: 3}), MyError(*range(30)), OSError(2, "no", "file"), UnicodeDecodeError("utf-8", b"", 0, 1, "x"),
+    ValueError(), ValueError("text"), KeyError([1], {2: 3}), MyError(*range(30)), OSError(2, "no", "file"),
+    UnicodeDecodeError("utf-8", b"", 0, 1, "x"),
     StopIteration(1), Empty(1), Emptier(), ExceptionGroup("several", [ValueError(1), KeyError(2)]), SystemExit(3), ImportError("a", name="b"),
 ]
 for value in range(len(values)):
@@ -202,7 +203,9 @@ values += [PurePosixPath("a", "b"), PurePosixPath("/a", "/b", "c"), PurePosixPat
 """
 
 
-@pytest.mark.parametrize("limits", [{}, {"depth": 1, "items": 2, "text": 5}, {"depth": 2, "items": 1, "text": 1}, {"depth": 7, "items": 1000, "text": 4000}], ids=str)
+@pytest.mark.parametrize("limits", [
+    {}, {"depth": 1, "items": 2, "text": 5}, {"depth": 2, "items": 1, "text": 1}, {"depth": 7, "items": 1000, "text": 4000},
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("make", [BUILTINS, OBJECTS, TEXTS], ids=["builtins", "objects", "texts"])
 def test_what_is_recorded_is_what_python_says(compare, make, limits):
     compare(make, **limits)

@@ -150,7 +150,8 @@ def make_values():
         datetime.datetime(2024, 1, 2, tzinfo=Derived["tzinfo"]()), weakref.ref(kept, lambda reference: calls.append("let go of a value")), weakref.proxy(kept), weakref.proxy(thing),
         weakref.WeakValueDictionary(kept=kept), weakref.WeakSet([kept]), kept, types.MethodType(Plain(), Plain()), types.MethodType(Class(), 1),
         classmethod(Plain()), property(Plain()), (each for each in cycle), iter(cycle), memoryview(b"abc"), sys._getframe(), object(),
-        types.MappingProxyType(table), type("T" * 100_000, (), {"__slots__": ("s" * 10_000,)})(), late, {"k" * 100_000: "v" * 100_000},
+        types.MappingProxyType(table),
+        type("T" * 100_000, (), {"__slots__": ("s" * 10_000,)})(), late, {"k" * 100_000: "v" * 100_000},
         deep(lambda value: [value]), deep(lambda value: (value,)), deep(lambda value: {"a": value}), deep(object_with), deep(error_from),
     ]
     if "numpy" in sys.argv:
