@@ -329,7 +329,7 @@ static bool is_secret_key(struct kymo_value_writer *w, PyObject *key)
 {
 	if (PyUnicode_Check(key))
 		return kymo_secrets_has(w->python->secrets, key);
-	return PyBytes_Check(key) && kymo_value_is_secret_text(w, PyBytes_AS_STRING(key));
+	return PyBytes_Check(key) && kymo_secrets_has_text(w->python->secrets, PyBytes_AS_STRING(key));
 }
 
 static void write_dict(struct kymo_value_writer *w, PyObject *object)
