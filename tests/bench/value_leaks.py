@@ -65,7 +65,8 @@ def value_leaks(options):
             rows.append({"scope": scope, "events": facts["events"], "lost": facts["lost"], "parts": parts, "reader": [short, long]})
     progress("")
     table("size after each tenth of a long recording with values",
-          ["scope", "events", "lost", "program after the first, the last (MB)", "references", "objects of gc", "reader of a tenth, of the whole (MB)"],
+          ["scope", "events", "lost", "program after the first, the last (MB)", "references", "objects of gc",
+           "reader of a tenth, of the whole (MB)"],
           [[row["scope"], row["events"], row["lost"], " → ".join(f"{row['parts'][i][0] / 1e6:.1f}" for i in (0, -1)),
             row["parts"][-1][1] - row["parts"][0][1] if hasattr(sys, "gettotalrefcount") else "-",
             row["parts"][-1][2] - row["parts"][0][2], " → ".join(f"{size / 1e6:.1f}" for size in row["reader"])] for row in rows])
