@@ -50,7 +50,7 @@ struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *be
  */
 struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters);
 
-/* Callbacks that write values, then have @record record the event: see pyext/value_callbacks.c. */
+/* Callbacks that write values, then have @record record the event: see pyext/values/callbacks.c. */
 PyObject *kymo_start_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *kymo_return_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *kymo_yield_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);

@@ -9,7 +9,7 @@
 
 #include "pyext/code_filter.h"
 #include "pyext/text.h"
-#include "pyext/values.h"
+#include "pyext/values/values.h"
 
 /* A miss only writes the content again, so slots are simply overwritten. */
 #define CONTENTS 65536U

@@ -11,7 +11,7 @@
 #include "pyext/names.h"
 #include "pyext/recording.h"
 #include "pyext/session_start.h"
-#include "pyext/value_module.h"
+#include "pyext/values/module.h"
 #include "recorder/session.h"
 
 /* The trace is sealed within moments unless the disk is slow. */

@@ -7,7 +7,7 @@
 #include "pyext/codes.h"
 #include "pyext/places.h"
 #include "pyext/tasks.h"
-#include "pyext/values.h"
+#include "pyext/values/values.h"
 
 /* In this order: 0, 1, 2 and 5 have uses that the standard library suggests. */
 static const int tool_ids[KYMO_TOOL_IDS] = {3, 4, 5, 0, 1, 2};

@@ -12,7 +12,7 @@
 #include "pyext/names.h"
 #include "pyext/tasks.h"
 #include "pyext/text.h"
-#include "pyext/value_types.h"
+#include "pyext/values/types.h"
 
 /* Deeper stacks are not counted to their end. */
 #define MAX_DEPTH 100000

@@ -15,7 +15,7 @@
 #include "pyext/names.h"
 #include "pyext/places.h"
 #include "pyext/text.h"
-#include "pyext/values.h"
+#include "pyext/values/values.h"
 
 /* Guarded by the GIL of the interpreter that starts and stops. */
 static struct kymo_session *session;

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
 
 
 def sources(folder):
-    return sorted(path for path in (ROOT / folder).glob("*.[ch]"))
+    return sorted(path for path in (ROOT / folder).rglob("*.[ch]"))
 
 
 @pytest.mark.parametrize("folder", MAY_INCLUDE)

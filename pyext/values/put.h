@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the files that write values share: the pieces of format/value.h, and who writes which kind. */
-#ifndef KYMO_PYEXT_VALUE_PUT_H
-#define KYMO_PYEXT_VALUE_PUT_H
+#ifndef KYMO_PYEXT_VALUES_PUT_H
+#define KYMO_PYEXT_VALUES_PUT_H
 
-#include "pyext/value_types.h"
-#include "pyext/value_writer.h"
+#include "pyext/values/types.h"
+#include "pyext/values/writer.h"
 
 #include <string.h>
 

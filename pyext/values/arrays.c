@@ -12,7 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "pyext/value_put.h"
+#include "pyext/values/put.h"
 
 /* Arrays with more are told by their type alone; numpy's own limit is 64. */
 #define MAX_DIMENSIONS 64

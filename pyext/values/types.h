@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which layout the objects of a type have, by its flags, its bases and its place; no attribute of it is asked for. */
-#ifndef KYMO_PYEXT_VALUE_TYPES_H
-#define KYMO_PYEXT_VALUE_TYPES_H
+#ifndef KYMO_PYEXT_VALUES_TYPES_H
+#define KYMO_PYEXT_VALUES_TYPES_H
 
 #include "pyext/python.h"
 

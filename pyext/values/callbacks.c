@@ -9,7 +9,7 @@
 #include "pyext/frames.h"
 
 #include "pyext/event_records.h"
-#include "pyext/values.h"
+#include "pyext/values/values.h"
 
 /* Beside values: their head, and the open branches before them. */
 #define HEAD (5 + KYMO_EXTENDED_BYTES)

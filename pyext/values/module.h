@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What tests call to see how a value is written, without a recording. */
-#ifndef KYMO_PYEXT_VALUE_MODULE_H
-#define KYMO_PYEXT_VALUE_MODULE_H
+#ifndef KYMO_PYEXT_VALUES_MODULE_H
+#define KYMO_PYEXT_VALUES_MODULE_H
 
 #include "pyext/cpython.h"
 

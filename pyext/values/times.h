@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Dates, times, durations and fixed offsets of the module datetime as str() has them. */
-#ifndef KYMO_PYEXT_VALUE_TIMES_H
-#define KYMO_PYEXT_VALUE_TIMES_H
+#ifndef KYMO_PYEXT_VALUES_TIMES_H
+#define KYMO_PYEXT_VALUES_TIMES_H
 
-#include "pyext/value_types.h"
+#include "pyext/values/types.h"
 
 #define KYMO_TIME_TEXT 128
 

@@ -4,7 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "pyext/value_put.h"
+#include "pyext/values/put.h"
 
 struct fingerprint {
 	uint64_t value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pyext/object_layout.h"
 
-#include "pyext/value_put.h"
+#include "pyext/values/put.h"
 #include "pyext/secrets.h"
 
 /* What ends there is decoded with; see replay/values.h. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/value_times.h"
+#include "pyext/values/times.h"
 
 #include <datetime.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
  * Nothing of the program's runs, no object is made, no reference is taken or dropped, nothing is raised, the GIL is not let go: so
  * nothing that is read can go away meanwhile.  GIL held.
  */
-#ifndef KYMO_PYEXT_VALUE_WRITER_H
-#define KYMO_PYEXT_VALUE_WRITER_H
+#ifndef KYMO_PYEXT_VALUES_WRITER_H
+#define KYMO_PYEXT_VALUES_WRITER_H
 
 #include "pyext/python.h"
 

@@ -4,7 +4,7 @@
 
 #include "internal/pycore_dict.h"
 
-#include "pyext/values.h"
+#include "pyext/values/values.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -4,11 +4,11 @@
  *
  * One recorder for each interpreter, made with its first recording of values and never freed.  All functions: its GIL held.
  */
-#ifndef KYMO_PYEXT_VALUES_H
-#define KYMO_PYEXT_VALUES_H
+#ifndef KYMO_PYEXT_VALUES_VALUES_H
+#define KYMO_PYEXT_VALUES_VALUES_H
 
 #include "pyext/codes.h"
-#include "pyext/value_writer.h"
+#include "pyext/values/writer.h"
 
 /* A value of a chunk, which is told by its place where it comes again. */
 struct kymo_same {

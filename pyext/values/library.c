@@ -2,8 +2,8 @@
 /* Values of the standard library that are told as text: what str() of the library's own type would give. */
 #include "pyext/object_layout.h"
 
-#include "pyext/value_put.h"
-#include "pyext/value_times.h"
+#include "pyext/values/put.h"
+#include "pyext/values/times.h"
 
 #define MAX_BASES 64U
 /* What a path was made of. */

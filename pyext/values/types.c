@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pyext/object_layout.h"
 
-#include "pyext/value_types.h"
+#include "pyext/values/types.h"
 
 #include <stdlib.h>
 #include <string.h>

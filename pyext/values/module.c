@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/value_module.h"
+#include "pyext/values/module.h"
 
 #include <stdlib.h>
 
 #include "pyext/secrets.h"
 #include "pyext/text.h"
-#include "pyext/value_writer.h"
+#include "pyext/values/writer.h"
 
 const char kymo_encode_value_doc[] =
 	"encode_value(object, *, depth=3, items=20, text_bytes=200, redact=(), room=65536) -> bytes\n\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/values.h"
+#include "pyext/values/values.h"
 
 #include <opcode.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "pyext/code_filter.h"
 #include "pyext/secrets.h"
 #include "pyext/text.h"
-#include "pyext/value_types.h"
+#include "pyext/values/types.h"
 
 /* Of a name in a block, and of what says that its value is CUT. */
 #define NAME_BYTES 6U

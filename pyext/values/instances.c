@@ -4,7 +4,7 @@
 
 #include "pyext/secrets.h"
 #include "pyext/text.h"
-#include "pyext/value_put.h"
+#include "pyext/values/put.h"
 
 static uint64_t count_slots(PyObject *object, const PyTypeObject *const *types, unsigned int count)
 {
