@@ -6,29 +6,10 @@
 #include <string.h>
 
 #include "format/varint.h"
+#include "replay/definition_messages.h"
 #include "replay/flow_code.h"
 
 #define MAX_MESSAGE_BYTES KYMO_MAX_RAW_BYTES
-
-/* One definitions stream while it is read: frames put together, cut into messages. */
-struct stream {
-	struct kymo_definitions *definitions;
-	uint32_t process; /* index in definitions->processes; of the run: unused */
-	bool is_run;
-	bool has_values; /* the trace's recording */
-	uint64_t position; /* of bytes[0] */
-	const struct kymo_index_entry *frame; /* the last one, which began or went on what is in @bytes */
-	uint8_t *bytes;
-	size_t length, capacity;
-};
-
-static int table_add(struct kymo_table *table, uint64_t id, uint64_t position, void *value)
-{
-	if (kymo_grow(&table->items, &table->capacity, table->count + 1, sizeof *table->items))
-		return -ENOMEM;
-	table->items[table->count++] = (struct kymo_definition){id, position, value};
-	return 0;
-}
 
 static int compare_items(const void *left, const void *right)
 {
@@ -56,325 +37,8 @@ static void table_release(struct kymo_table *table)
 	free(table->items);
 }
 
-static struct kymo_traced_thread *make_thread(struct kymo_traced_process *process, uint32_t number)
-{
-	struct kymo_traced_thread *thread = kymo_traced_thread(process, number);
-
-	if (thread)
-		return thread;
-	if (kymo_grow(&process->threads, &process->thread_capacity, process->thread_count + 1,
-		      sizeof *process->threads))
-		return NULL;
-	thread = &process->threads[process->thread_count++];
-	*thread = (struct kymo_traced_thread){.number = number};
-	return thread;
-}
-
-static int define_thread(struct kymo_traced_process *process, const Kymo__Thread *message)
-{
-	struct kymo_traced_thread *thread = make_thread(process, message->thread);
-
-	if (!thread)
-		return -ENOMEM;
-	if (message->native_id)
-		thread->native_id = message->native_id;
-	if (message->ident)
-		thread->ident = message->ident;
-	if (message->name[0]) {
-		free(thread->name);
-		thread->name = strdup(message->name);
-		if (!thread->name)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int end_thread(struct kymo_traced_process *process, const Kymo__ThreadEnd *message)
-{
-	struct kymo_traced_thread *thread = make_thread(process, message->thread);
-
-	if (!thread)
-		return -ENOMEM;
-	thread->has_ended = true;
-	thread->last_ordinal = message->last_ordinal;
-	thread->lost = message->lost;
-	thread->lost_reasons = message->lost_reasons;
-	return 0;
-}
-
-/* The thread ended in a dropped segment: what it says itself to have lost after that comes on top. */
-static int end_discarded(struct kymo_traced_process *process, const Kymo__ThreadEnd *message)
-{
-	const struct kymo_traced_thread *known = kymo_traced_thread(process, message->thread);
-	Kymo__ThreadEnd end = *message;
-
-	if (known && known->has_ended && known->last_ordinal > end.last_ordinal) {
-		end.lost += known->last_ordinal - end.last_ordinal;
-		end.last_ordinal = known->last_ordinal;
-		end.lost_reasons |= known->lost_reasons;
-	}
-	return end_thread(process, &end);
-}
-
-static const uint8_t *put_bytes(uint8_t **at, const ProtobufCBinaryData *bytes)
-{
-	uint8_t *copy = *at;
-
-	if (bytes->len)
-		memcpy(copy, bytes->data, bytes->len);
-	*at += bytes->len;
-	return copy;
-}
-
-static size_t names_bytes(char *const *names, size_t count)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < count; i++)
-		bytes += strlen(names[i]) + 1;
-	return bytes;
-}
-
-static const char *put_names(uint8_t **at, char *const *names, size_t count)
-{
-	char *first = (char *)*at, *end = first;
-
-	for (size_t i = 0; i < count; i++)
-		end = stpcpy(end, names[i]) + 1;
-	*at = (uint8_t *)end;
-	return first;
-}
-
-/* One allocation holds the strings and the tables, too. */
-static int define_content(struct kymo_traced_process *process, const Kymo__Content *message,
-			  uint64_t position, bool has_values)
-{
-	size_t name_count = has_values ? message->n_names : 0;
-	size_t file_bytes = strlen(message->file) + 1;
-	const char *function = message->qualname[0] ? message->qualname : message->name;
-	size_t function_bytes = strlen(function) + 1;
-	struct kymo_content *content = malloc(sizeof *content + file_bytes + function_bytes +
-					      message->line_table.len + message->bytecode.len +
-					      message->exception_table.len +
-					      names_bytes(message->varnames, message->n_varnames) +
-					      names_bytes(message->names, name_count));
-	char *file;
-	uint8_t *tables;
-
-	if (!content)
-		return -ENOMEM;
-	file = (char *)(content + 1);
-	tables = (uint8_t *)file + file_bytes + function_bytes;
-	memcpy(file, message->file, file_bytes);
-	memcpy(file + file_bytes, function, function_bytes);
-	*content = (struct kymo_content){
-		.id = message->id,
-		.process = process->number,
-		.file = file,
-		.function = file + file_bytes,
-		.first_line = message->first_line,
-		.flags = message->flags,
-		.line_table = put_bytes(&tables, &message->line_table),
-		.line_table_bytes = (uint32_t)message->line_table.len,
-		.bytecode = put_bytes(&tables, &message->bytecode),
-		.bytecode_bytes = (uint32_t)message->bytecode.len,
-		.exception_table = put_bytes(&tables, &message->exception_table),
-		.exception_table_bytes = (uint32_t)message->exception_table.len,
-		.locals = put_names(&tables, message->varnames, message->n_varnames),
-		.local_count = (uint32_t)message->n_varnames,
-		.names = put_names(&tables, message->names, name_count),
-		.name_count = (uint32_t)name_count,
-		/* co_flags: CO_VARARGS, CO_VARKEYWORDS */
-		.argument_count = message->argcount + message->kwonlyargcount + !!(message->flags & 4) + !!(message->flags & 8),
-	};
-	return table_add(&process->contents, message->id, position, content);
-}
-
-static int define_code(struct kymo_traced_process *process, const Kymo__Code *message,
-		       uint64_t position)
-{
-	struct kymo_code *code = malloc(sizeof *code);
-
-	if (!code)
-		return -ENOMEM;
-	*code = (struct kymo_code){
-		.id = message->id,
-		.content_id = message->content,
-		.entry_offset = message->entry_offset,
-		.has_lines = message->has_lines,
-	};
-	return table_add(&process->codes, message->id, position, code);
-}
-
-static int define_string(struct kymo_table *table, uint64_t id, const char *text, bool is_stop_iteration,
-			 uint64_t position)
-{
-	size_t bytes = strlen(text) + 1;
-	struct kymo_traced_string *string = malloc(sizeof *string + bytes);
-
-	if (!string)
-		return -ENOMEM;
-	string->is_stop_iteration = is_stop_iteration;
-	memcpy(string->text, text, bytes);
-	return table_add(table, id, position, string);
-}
-
-static int define_task(struct kymo_table *table, const Kymo__Task *message, uint64_t position)
-{
-	size_t bytes = strlen(message->name) + 1;
-	struct kymo_traced_task *task = malloc(sizeof *task + bytes);
-
-	if (!task)
-		return -ENOMEM;
-	task->id = message->id;
-	memcpy(task->name, message->name, bytes);
-	return table_add(table, task->id, position, task);
-}
-
-static int keep(struct kymo_definitions *definitions, Kymo__Definition **message)
-{
-	if (kymo_grow(&definitions->kept, &definitions->kept_capacity, definitions->kept_count + 1,
-		      sizeof(Kymo__Definition *)))
-		return -ENOMEM;
-	definitions->kept[definitions->kept_count++] = *message;
-	*message = NULL;
-	return 0;
-}
-
-static int define_for_process(struct stream *stream, Kymo__Definition **owned, uint64_t position)
-{
-	struct kymo_definitions *definitions = stream->definitions;
-	struct kymo_traced_process *process = &definitions->processes[stream->process];
-	const Kymo__Definition *message = *owned;
-
-	switch (message->kind_case) {
-	case KYMO__DEFINITION__KIND_PROCESS:
-		if (process->definition)
-			return 0;
-		process->definition = message->process;
-		process->pid = message->process->pid;
-		process->folder = message->process->folder;
-		return keep(definitions, owned);
-	case KYMO__DEFINITION__KIND_THREAD:
-		return define_thread(process, message->thread);
-	case KYMO__DEFINITION__KIND_THREAD_END:
-		return end_thread(process, message->thread_end);
-	case KYMO__DEFINITION__KIND_CONTENT:
-		return define_content(process, message->content, position, stream->has_values);
-	case KYMO__DEFINITION__KIND_CODE:
-		return define_code(process, message->code, position);
-	case KYMO__DEFINITION__KIND_NAME:
-		return define_string(&process->names, message->name->id, message->name->name,
-				     message->name->is_stop_iteration, position);
-	case KYMO__DEFINITION__KIND_TEXT:
-		return define_string(&process->texts, message->text->id, message->text->text,
-				     false, position);
-	case KYMO__DEFINITION__KIND_TASK:
-		return define_task(&process->tasks, message->task, position);
-	default: /* modules are read again by whoever needs them */
-		return 0;
-	}
-}
-
-static int add_clock(struct kymo_definitions *definitions, const Kymo__Clock *message)
-{
-	if (kymo_grow(&definitions->clocks, &definitions->clock_capacity,
-		      definitions->clock_count + 1, sizeof *definitions->clocks))
-		return -ENOMEM;
-	definitions->clocks[definitions->clock_count++] = (struct kymo_clock_sample){
-		message->counter, message->monotonic_ns, message->unix_ns};
-	return 0;
-}
-
-static int add_stall(struct kymo_definitions *definitions, const Kymo__ClockStall *message)
-{
-	if (kymo_grow(&definitions->stalls, &definitions->stall_capacity,
-		      definitions->stall_count + 1, sizeof *definitions->stalls))
-		return -ENOMEM;
-	definitions->stalls[definitions->stall_count++] = (struct kymo_clock_stall){
-		.from_counter = message->from_counter, .to_counter = message->to_counter};
-	return 0;
-}
-
-/* One allocation holds both strings. */
-static int add_source(struct stream *stream, const Kymo__Source *message, uint64_t position)
-{
-	struct kymo_definitions *definitions = stream->definitions;
-	size_t file_bytes = strlen(message->file) + 1, missing_bytes = strlen(message->missing) + 1;
-	struct kymo_source_place *place;
-	char *file;
-
-	if (position < stream->frame->seq) { /* messages are not cut: it could not be read again */
-		definitions->damaged++;
-		return 0;
-	}
-	file = malloc(file_bytes + missing_bytes);
-	if (!file || kymo_grow(&definitions->sources, &definitions->source_capacity, definitions->source_count + 1,
-			       sizeof *definitions->sources)) {
-		free(file);
-		return -ENOMEM;
-	}
-	memcpy(file, message->file, file_bytes);
-	memcpy(file + file_bytes, message->missing, missing_bytes);
-	place = &definitions->sources[definitions->source_count++];
-	*place = (struct kymo_source_place){
-		.file = file,
-		.process = message->process,
-		.is_verified = message->verified && missing_bytes == 1,
-		.missing = missing_bytes > 1 ? file + file_bytes : NULL,
-		.bytes = missing_bytes > 1 ? 0 : message->text.len,
-		.frame = stream->frame,
-		.offset = position - stream->frame->seq,
-	};
-	return 0;
-}
-
-static int define_for_run(struct stream *stream, Kymo__Definition **owned, uint64_t position)
-{
-	struct kymo_definitions *definitions = stream->definitions;
-	const Kymo__Definition *message = *owned;
-
-	switch (message->kind_case) {
-	case KYMO__DEFINITION__KIND_SESSION:
-		definitions->session = message->session;
-		break;
-	case KYMO__DEFINITION__KIND_ENDING:
-		definitions->ending = message->ending;
-		break;
-	case KYMO__DEFINITION__KIND_CLOCK:
-		return add_clock(definitions, message->clock);
-	case KYMO__DEFINITION__KIND_CLOCK_STALL:
-		return add_stall(definitions, message->clock_stall);
-	case KYMO__DEFINITION__KIND_SOURCE:
-		return add_source(stream, message->source, position);
-	default:
-		break;
-	}
-	return keep(definitions, owned);
-}
-
-static int define(struct stream *stream, const uint8_t *bytes, size_t length, uint64_t position)
-{
-	struct kymo_definitions *definitions = stream->definitions;
-	Kymo__Definition *message = kymo__definition__unpack(NULL, length, bytes);
-	int result;
-
-	definitions->messages++;
-	if (!message || message->kind_case == KYMO__DEFINITION__KIND__NOT_SET) {
-		definitions->damaged += !message; /* else: a kind that a newer kymo has */
-		kymo__definition__free_unpacked(message, NULL);
-		return 0;
-	}
-	if (stream->is_run)
-		result = define_for_run(stream, &message, position);
-	else
-		result = define_for_process(stream, &message, position);
-	kymo__definition__free_unpacked(message, NULL);
-	return result;
-}
-
 /* Take the complete messages off the front of @stream. */
-static int cut_messages(struct stream *stream)
+static int cut_messages(struct kymo_definition_stream *stream)
 {
 	size_t at = 0;
 
@@ -393,7 +57,7 @@ static int cut_messages(struct stream *stream)
 		}
 		if (length > stream->length - at - head)
 			break;
-		result = define(stream, stream->bytes + at + head, (size_t)length,
+		result = kymo_definition_take(stream, stream->bytes + at + head, (size_t)length,
 				stream->position + at);
 		if (result)
 			return result;
@@ -406,7 +70,7 @@ static int cut_messages(struct stream *stream)
 	return 0;
 }
 
-static int feed(struct stream *stream, uint64_t position, const uint8_t *bytes, size_t length)
+static int feed(struct kymo_definition_stream *stream, uint64_t position, const uint8_t *bytes, size_t length)
 {
 	uint64_t next = stream->position + stream->length;
 
@@ -440,7 +104,7 @@ static int compare_entries(const void *left, const void *right)
 	return a->file_offset < b->file_offset ? -1 : a->file_offset > b->file_offset;
 }
 
-static int begin_stream(struct stream *stream, uint32_t process)
+static int begin_stream(struct kymo_definition_stream *stream, uint32_t process)
 {
 	struct kymo_definitions *definitions = stream->definitions;
 
@@ -461,7 +125,7 @@ static int begin_stream(struct stream *stream, uint32_t process)
 static int load_streams(struct kymo_definitions *definitions, struct kymo_trace *trace,
 			struct kymo_index_entry **entries, struct kymo_error *error)
 {
-	struct stream stream = {
+	struct kymo_definition_stream stream = {
 		.definitions = definitions,
 		.is_run = true,
 		.has_values = trace->header.required_features & KYMO_FEATURE_VALUES,
@@ -523,6 +187,20 @@ static int compare_sources(const void *left, const void *right)
 }
 
 /* What the reader says of processes: their folders and ends. */
+/* The thread ended in a dropped segment: what it says itself to have lost after that comes on top. */
+static int end_discarded(struct kymo_traced_process *process, const Kymo__ThreadEnd *message)
+{
+	const struct kymo_traced_thread *known = kymo_traced_thread(process, message->thread);
+	Kymo__ThreadEnd end = *message;
+
+	if (known && known->has_ended && known->last_ordinal > end.last_ordinal) {
+		end.lost += known->last_ordinal - end.last_ordinal;
+		end.last_ordinal = known->last_ordinal;
+		end.lost_reasons |= known->lost_reasons;
+	}
+	return kymo_definition_end_thread(process, &end);
+}
+
 static int apply_run(struct kymo_definitions *definitions)
 {
 	for (size_t i = 0; i < definitions->kept_count; i++) {
@@ -541,7 +219,7 @@ static int apply_run(struct kymo_definitions *definitions)
 				continue;
 			process->end = message->process_end;
 			for (size_t t = 0; t < process->end->n_threads; t++)
-				if (end_thread(process, process->end->threads[t]))
+				if (kymo_definition_end_thread(process, process->end->threads[t]))
 					return -ENOMEM;
 		} else if (message->kind_case == KYMO__DEFINITION__KIND_DISCARDED) {
 			process = kymo_traced_find(definitions, message->discarded->process);
