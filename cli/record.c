@@ -38,7 +38,7 @@ static const char help[] =
 	"  --values-for=GLOB     values of files or functions like this only; may be repeated\n"
 	"  --redact=PATTERN      no values of variables and attributes like this, beside those\n"
 	"                        called password, token and the like; may be repeated\n"
-	"  --values-limits=LIST  how much of a value: depth=3,items=20,text=200,bytes=4096\n"
+	"  --values-limits=LIST  how much of a value: depth=2,items=20,text=200,bytes=4096\n"
 	"  --policy=POLICY       when the reader cannot keep up: block (default), drop;\n"
 	"                        overwrite: keep only the newest events of each thread\n"
 	"  --clock=MODE          sampled (default), exact: at each call and return, none\n"

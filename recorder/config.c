@@ -24,7 +24,7 @@ static const struct value_limit {
 	size_t field;
 	uint32_t usual, most;
 } value_limits[] = {
-	{"depth", offsetof(Kymo__Values, max_depth), 3, 32},
+	{"depth", offsetof(Kymo__Values, max_depth), 2, 32},
 	{"items", offsetof(Kymo__Values, max_items), 20, 10000},
 	{"text", offsetof(Kymo__Values, max_text_bytes), 200, 16384},
 	{"bytes", offsetof(Kymo__Values, max_bytes), 4096, 16384},
@@ -201,5 +201,5 @@ int kymo_parse_value_limits(const char *text, Kymo__Values *values, struct kymo_
 			break;
 	}
 	return kymo_fail(error, -EINVAL, "'%s' are no limits of values: use depth, items, text and bytes, as in "
-			 "depth=3,items=20,text=200,bytes=4096", text);
+			 "depth=2,items=20,text=200,bytes=4096", text);
 }

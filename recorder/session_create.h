@@ -52,7 +52,7 @@ int kymo_parse_clock(const char *text, uint32_t *clock_mode, struct kymo_error *
 KYMO_MUST_CHECK
 int kymo_config_set_values(Kymo__Config *config, Kymo__Values *values, const char *scope, struct kymo_error *error);
 
-/* Parse limits of values such as "depth=3,items=20,text=200,bytes=4096", any of them, into @values.  0 or -EINVAL. */
+/* Parse limits of values such as "depth=2,items=20,text=200,bytes=4096", any of them, into @values.  0 or -EINVAL. */
 KYMO_MUST_CHECK
 int kymo_parse_value_limits(const char *text, Kymo__Values *values, struct kymo_error *error);
 

@@ -8,7 +8,7 @@
 #include "pyext/values/writer.h"
 
 const char kymo_encode_value_doc[] =
-	"encode_value(object, *, depth=3, items=20, text_bytes=200, redact=(), room=65536) -> bytes\n\n"
+	"encode_value(object, *, depth=2, items=20, text_bytes=200, redact=(), room=65536) -> bytes\n\n"
 	"What a recording with these limits would say of an object; for tests.  `redact` is a tuple of patterns, and\n"
 	"`room` how many bytes there are.  Types are named only while the process is recorded.";
 
@@ -36,7 +36,7 @@ static bool write_with(struct kymo_value_writer *w, PyObject *redact, PyObject *
 PyObject *kymo_encode_value(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
 	static char *names[] = {"object", "depth", "items", "text_bytes", "redact", "room", NULL};
-	struct kymo_value_writer writer = {.limits = {.depth = 3, .items = 20, .text_bytes = 200}};
+	struct kymo_value_writer writer = {.limits = {.depth = 2, .items = 20, .text_bytes = 200}};
 	PyObject *object, *redact = NULL, *written = NULL;
 	unsigned int room = 65536;
 	uint8_t *bytes;

@@ -31,7 +31,7 @@ with open(sys.argv[1], "w") as file:
     json.dump(told, file)
 """
 LOAD = "with open(sys.argv[2], 'rb') as file:\n    values = pickle.load(file)"
-LIMITS = {"depth": 3, "items": 20, "text": 200}
+LIMITS = {"depth": 2, "items": 20, "text": 200}
 
 
 def same(recorded, expected, path="value"):

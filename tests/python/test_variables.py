@@ -70,6 +70,8 @@ def model(value):
     """As observe_values.py has it."""
     if value.is_redacted:
         return "redacted"
+    if value.type == "int" and value.is_cut:
+        return "other"
     if value.type in ("NoneType", "bool", "int", "float"):
         return value.python
     if value.type == "str":
@@ -241,7 +243,8 @@ def test_after_a_gap_it_says_so(record, kymo, importing):
 def order(kymo, tmp_path_factory):
     folder = tmp_path_factory.mktemp("order")
     (folder / "order.py").write_text(ORDER)
-    kymo("record", "-q", "-o", folder / "run.kymo", "--include=order.py", "--values=locals", "order.py", cwd=folder)
+    kymo("record", "-q", "-o", folder / "run.kymo", "--include=order.py", "--values=locals", "--values-limits=depth=3", "order.py",
+         cwd=folder)
     kymo("record", "-q", "-o", folder / "args.kymo", "--include=order.py", "--values=args", "order.py", cwd=folder)
     kymo("record", "-q", "-o", folder / "plain.kymo", "--include=order.py", "order.py", cwd=folder)
     return {name: Console(kymo, folder / f"{name}.kymo") for name in ("run", "args", "plain")}

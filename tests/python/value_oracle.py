@@ -45,7 +45,7 @@ def cut_text(text, limit):
 
 
 class Oracle:
-    def __init__(self, depth=3, items=20, text=200):
+    def __init__(self, depth=2, items=20, text=200):
         self.depth, self.items, self.text = depth, items, text
         self.level, self.seen = 0, []
 

@@ -37,7 +37,7 @@ def model(value, depth=0):
     if type(value) in (list, tuple, dict):
         name = type(value).__name__
         items = [each for pair in value.items() for each in pair] if name == "dict" else list(value)
-        kept = items[:ITEMS * (2 if name == "dict" else 1)] if depth < 3 else []
+        kept = items[:ITEMS * (2 if name == "dict" else 1)] if depth < 2 else []
         return name, len(value), [model(each, depth + 1) for each in kept]
     return "other"
 
