@@ -52,6 +52,7 @@ PyObject *kymo_encode_value(PyObject *Py_UNUSED(module), PyObject *args, PyObjec
 		return PyErr_NoMemory();
 	writer.at = bytes;
 	writer.end = bytes + room;
+	kymo_value_begin(&writer);
 	redact = redact ? Py_NewRef(redact) : PyTuple_New(0);
 	if (redact && write_with(&writer, redact, object))
 		written = PyBytes_FromStringAndSize((char *)bytes, writer.at - bytes);
