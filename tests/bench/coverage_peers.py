@@ -142,11 +142,23 @@ def suite(tools, options, folder):
     return {"slowdown": ratios, "samples": samples}
 
 
-def coverage(options):
+def ready():
+    """The peers that there are, with their versions."""
     adopt_orphans()
-    found = installed(PACKAGES)
     measure.PYTHON = sys.executable
-    peers = tools_of(found)
+    found = installed(PACKAGES)
+    return found, tools_of(found)
+
+
+def coverage_imports(options):
+    """The imports alone, for more pairs than the rest has time for; SlipCover takes too long to be among them."""
+    _, peers = ready()
+    with scratch() as folder:
+        return imports([NOTHING, *KYMO_TOOLS, *(tool for tool in peers if tool.startswith("coverage"))], options, folder)
+
+
+def coverage(options):
+    found, peers = ready()
     programs = [program for program in options.programs if program not in (IMPORTS, "imports")]
     with scratch() as folder:
         return {
