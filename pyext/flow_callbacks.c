@@ -389,13 +389,20 @@ static PyObject *reraise_at(PyObject *self, struct kymo_producer *p, PyObject *c
 	return exception(self, p, args, KYMO_RERAISE, false);
 }
 
-static PyObject *append_line(struct kymo_producer *p, PyObject *const *args)
+/* Not rare where variables are recorded. */
+static PyObject *line(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
+	const void *frame = kymo_frame_running();
+	struct kymo_producer *p = kymo_producer;
+
+	if (kymo_unlikely(!frame || p->frame != frame || p->code != args[0] || !is_ready(self, p)))
+		p = settle(self, args[0], false);
+	if (!p)
+		return kymo_skip_event(self, args[0]);
 	kymo_append1(p, KYMO_LINE, kymo_long_value(args[1]));
 	Py_RETURN_NONE;
 }
 
-RARE(line, append_line(p, args))
 RARE(py_raise, exception(self, p, args, KYMO_RAISE, false))
 RARE(reraise, reraise_at(self, p, args))
 RARE(exception_handled, exception(self, p, args, KYMO_EXCEPTION_HANDLED, false))

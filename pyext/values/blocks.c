@@ -132,6 +132,7 @@ static PyObject *find_name(const struct kymo_value_recorder *values, const void 
 void kymo_values_add_variables(struct kymo_value_recorder *values, const struct kymo_code *known, const void *frame, bool is_new)
 {
 	PyCodeObject *code = known->code;
+	const char *kinds = PyBytes_AS_STRING(code->co_localspluskinds);
 	uint32_t variables = (uint32_t)code->co_nlocalsplus, count = variables + known->names_count;
 	/* With so many that they push each other out, all are told each time. */
 	bool is_whole = is_new || count > 1U << KYMO_TOLD_BITS;
@@ -140,7 +141,9 @@ void kymo_values_add_variables(struct kymo_value_recorder *values, const struct 
 	if (is_whole)
 		values->block[0] |= KYMO_VALUES_WHOLE;
 	for (uint32_t i = 0; i < variables; i++) {
-		if (!kymo_is_of_compiler(code, i))
+		if (kymo_likely(!(kinds[i] & (CO_FAST_CELL | CO_FAST_FREE))))
+			add_changed(values, known, KYMO_VALUES_LOCAL(i), kymo_frame_slot(frame, i), first + i, is_whole);
+		else if (!kymo_is_of_compiler(code, i))
 			add_changed(values, known, KYMO_VALUES_LOCAL(i), kymo_frame_variable(frame, code, i), first + i, is_whole);
 	}
 	for (uint32_t i = 0; i < known->names_count; i++) {
