@@ -12,20 +12,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "pyext/values/arrays.h"
 #include "pyext/values/put.h"
 
 /* Arrays with more are told by their type alone; numpy's own limit is 64. */
 #define MAX_DIMENSIONS 64
 #define MAX_VIEWS 8
-
-struct array {
-	PyObject_HEAD
-	char *data;
-	int dimensions;
-	Py_ssize_t *shape, *strides;
-	PyObject *base; /* whose memory it is; NULL: its own */
-	PyObject *dtype;
-};
 
 struct dtype {
 	PyObject_HEAD
@@ -281,7 +273,7 @@ static bool is_array(const PyTypeObject *type)
 }
 
 /* An array's memory is its own, or of what never lets go of it while it is used. */
-static bool is_held(const struct array *array)
+static bool is_held(const struct kymo_array *array)
 {
 	const PyObject *base = array->base;
 
@@ -290,13 +282,13 @@ static bool is_held(const struct array *array)
 			return true;
 		if (!is_array(Py_TYPE(base)))
 			return false;
-		base = ((const struct array *)(const void *)base)->base;
+		base = ((const struct kymo_array *)(const void *)base)->base;
 	}
 	return !base;
 }
 
 /* The next item in C order: @at counts each dimension, the last one fastest. */
-static const char *next_item(const struct array *array, Py_ssize_t at[MAX_DIMENSIONS], const char *item)
+static const char *next_item(const struct kymo_array *array, Py_ssize_t at[MAX_DIMENSIONS], const char *item)
 {
 	for (int i = array->dimensions; i-- > 0;) {
 		item += array->strides[i];
@@ -308,19 +300,66 @@ static const char *next_item(const struct array *array, Py_ssize_t at[MAX_DIMENS
 	return item;
 }
 
-void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object)
+const struct kymo_array *kymo_array_of(PyObject *object)
 {
-	const struct array *array = (const void *)object;
+	const struct kymo_array *array = (const void *)object;
+
+	/* Other objects may be shorter. */
+	if (!is_array(Py_TYPE(object)) || array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !array->dtype)
+		return NULL;
+	return array;
+}
+
+bool kymo_array_is_of(const struct kymo_array *array, const char *kinds)
+{
+	char kind = ((const struct dtype *)(const void *)array->dtype)->kind;
+
+	return kind && strchr(kinds, kind);
+}
+
+struct kymo_array kymo_array_part(const struct kymo_array *array, Py_ssize_t i)
+{
+	struct kymo_array part = *array;
+
+	part.data += i * array->strides[0];
+	part.dimensions--;
+	part.shape++;
+	part.strides++;
+	return part;
+}
+
+/* Item @i of a list that can be read; NULL: there is none. */
+static const char *item_at(const struct kymo_array *array, Py_ssize_t i)
+{
+	const struct dtype *dtype = (const void *)array->dtype;
+
+	if (array->dimensions != 1 || i < 0 || i >= array->shape[0] || !is_readable(dtype, array->data) || !is_held(array))
+		return NULL;
+	return array->data + i * array->strides[0];
+}
+
+PyObject *kymo_array_object(const struct kymo_array *array, Py_ssize_t i)
+{
+	const char *item = kymo_array_is_of(array, "O") ? item_at(array, i) : NULL;
+
+	return item ? READ(PyObject *) : NULL;
+}
+
+int64_t kymo_array_int64(const struct kymo_array *array, Py_ssize_t i)
+{
+	const char *item = kymo_array_is_of(array, "i") && item_bytes((const void *)array->dtype) == sizeof(int64_t) ? item_at(array, i) : NULL;
+
+	return item ? READ(int64_t) : -1;
+}
+
+void kymo_value_write_items(struct kymo_value_writer *w, PyObject *object, const struct kymo_array *array)
+{
 	const struct dtype *dtype = (const void *)array->dtype;
 	Py_ssize_t at[MAX_DIMENSIONS] = {0};
 	const char *item = array->data;
 	struct kymo_value_list list;
 	uint64_t count = 1;
 
-	if (array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !dtype) {
-		kymo_value_write_object(w, object);
-		return;
-	}
 	if (kymo_value_room(w) < 3 * KYMO_VALUE_HEAD + (size_t)array->dimensions * KYMO_VARINT_MAX_BYTES) {
 		kymo_put_kind(w, KYMO_VALUE_CUT);
 		return;
@@ -344,6 +383,16 @@ void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object)
 	kymo_value_list_end(w, &list);
 }
 
+void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object)
+{
+	const struct kymo_array *array = kymo_array_of(object);
+
+	if (array)
+		kymo_value_write_items(w, object, array);
+	else
+		kymo_value_write_object(w, object);
+}
+
 void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind)
 {
 	kymo_put_kind(w, KYMO_VALUE_SUBCLASS);
@@ -351,15 +400,13 @@ void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int 
 	put_number(w, kind, (const char *)object + sizeof(PyObject));
 }
 
-static uint64_t fingerprint_of(const struct kymo_value_limits *limits, const struct array *array)
+uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, const struct kymo_array *array)
 {
 	const struct dtype *dtype = (const void *)array->dtype;
 	Py_ssize_t at[MAX_DIMENSIONS] = {0};
 	const char *item = array->data;
 	uint64_t print = 0, count = 1;
 
-	if (array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !dtype)
-		return 0;
 	for (int i = 0; i < array->dimensions; i++) {
 		count *= (uint64_t)array->shape[i];
 		print = XXH3_64bits_withSeed(&array->shape[i], sizeof(array->shape[i]), print);
@@ -371,10 +418,4 @@ static uint64_t fingerprint_of(const struct kymo_value_limits *limits, const str
 		item = next_item(array, at, item);
 	}
 	return print;
-}
-
-uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject *object)
-{
-	/* Other objects may be shorter. */
-	return is_array(Py_TYPE(object)) ? fingerprint_of(limits, (const void *)object) : 0;
 }

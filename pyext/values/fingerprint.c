@@ -4,6 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "pyext/values/arrays.h"
 #include "pyext/values/put.h"
 
 kymo_inline uint64_t mix(uint64_t print, uint64_t word)
@@ -97,6 +98,7 @@ static uint64_t mix_exception(uint64_t print, PyObject *object)
 static kymo_out_of_line uint64_t look_inside(const struct kymo_value_limits *limits, PyObject *object, uint64_t print)
 {
 	unsigned long flags = Py_TYPE(object)->tp_flags;
+	const struct kymo_array *array;
 
 	if (flags & Py_TPFLAGS_UNICODE_SUBCLASS)
 		return mix_text(print, object, limits->text_bytes);
@@ -120,8 +122,10 @@ static kymo_out_of_line uint64_t look_inside(const struct kymo_value_limits *lim
 		return print;
 	if (flags & Py_TPFLAGS_BASE_EXC_SUBCLASS)
 		print = mix_exception(print, object);
+	else if ((array = kymo_array_of(object)))
+		print = mix(print, kymo_array_fingerprint(limits, array));
 	else
-		print = mix(print, kymo_array_fingerprint(limits, object));
+		print = mix(mix(print, kymo_deque_fingerprint(limits, object)), kymo_pandas_fingerprint(limits, object));
 	return mix_pairs(mix_slots(print, object, limits->items), kymo_pairs_of_instance(object), limits->items);
 }
 

@@ -126,7 +126,13 @@ bool kymo_value_write_library(struct kymo_value_writer *w, PyObject *object, con
 void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object);
 void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind);
 
-/* Part of kymo_value_fingerprint(): 0 of what is no array. */
-uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
+/* False: it does not hold what it is known to hold, and nothing is written. */
+bool kymo_value_write_pandas(struct kymo_value_writer *w, PyObject *object);
+
+void kymo_value_write_deque(struct kymo_value_writer *w, PyObject *object);
+
+/* Parts of kymo_value_fingerprint(): of a deque, of what looks like a Series or a DataFrame; others: 0. */
+uint64_t kymo_deque_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
+uint64_t kymo_pandas_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
 
 #endif

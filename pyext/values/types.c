@@ -124,6 +124,7 @@ static const struct {
 	{"datetime.timedelta", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_TIMEDELTA},
 	{"datetime.timezone", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_TIMEZONE},
 	{"decimal.Decimal", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_DECIMAL},
+	{"collections.deque", KYMO_LAYOUT_DEQUE, 0},
 	{"numpy.ndarray", KYMO_LAYOUT_ARRAY, 0},
 	{"numpy.bool", KYMO_LAYOUT_SCALAR, 0},
 	{"numpy.bool_", KYMO_LAYOUT_SCALAR, 0}, /* before 2.0 */
@@ -146,12 +147,17 @@ static const struct {
 
 static const struct {
 	const char *module, *name;
+	enum kymo_layout layout;
 	uint8_t detail;
 } classes[] = {
-	{"fractions", "Fraction", KYMO_LIBRARY_FRACTION},
-	{"uuid", "UUID", KYMO_LIBRARY_UUID},
-	{"pathlib", "PurePath", KYMO_LIBRARY_PATH},
-	{"pathlib._local", "PurePath", KYMO_LIBRARY_PATH}, /* 3.13 */
+	{"fractions", "Fraction", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_FRACTION},
+	{"uuid", "UUID", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_UUID},
+	{"pathlib", "PurePath", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_PATH},
+	{"pathlib._local", "PurePath", KYMO_LAYOUT_LIBRARY, KYMO_LIBRARY_PATH}, /* 3.13 */
+	{"pandas", "DataFrame", KYMO_LAYOUT_PANDAS, 0},
+	{"pandas", "Series", KYMO_LAYOUT_PANDAS, 0},
+	{"pandas.core.frame", "DataFrame", KYMO_LAYOUT_PANDAS, 0}, /* before 3.0 */
+	{"pandas.core.series", "Series", KYMO_LAYOUT_PANDAS, 0},
 };
 
 /* The layout that @type itself stands for; 0: none. */
@@ -175,7 +181,7 @@ static enum kymo_layout layout_of(const PyTypeObject *type, uint8_t *detail)
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		if (is_class(type, classes[i].module, classes[i].name)) {
 			*detail = classes[i].detail;
-			return KYMO_LAYOUT_LIBRARY;
+			return classes[i].layout;
 		}
 	}
 	return 0;

@@ -26,6 +26,8 @@ enum kymo_layout {
 	KYMO_LAYOUT_LIBRARY, /* of the standard library: kymo_value_write_library() */
 	KYMO_LAYOUT_ARRAY, /* numpy's */
 	KYMO_LAYOUT_SCALAR,
+	KYMO_LAYOUT_DEQUE,
+	KYMO_LAYOUT_PANDAS, /* Series and DataFrame */
 };
 
 /* Types of the standard library that are told as text. */

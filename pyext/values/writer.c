@@ -505,6 +505,13 @@ static void write_other(struct kymo_value_writer *w, PyObject *object, const str
 	case KYMO_LAYOUT_SCALAR:
 		kymo_value_write_scalar(w, object, type->detail);
 		return;
+	case KYMO_LAYOUT_DEQUE:
+		kymo_value_write_deque(w, object);
+		return;
+	case KYMO_LAYOUT_PANDAS:
+		if (kymo_value_write_pandas(w, object))
+			return;
+		break;
 	default:
 		break;
 	}

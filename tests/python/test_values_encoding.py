@@ -123,6 +123,11 @@ del deleted.b
 many = Plain(**{f"a{i}": i for i in range(50)})
 text = MyStr("abc")
 named = types.ModuleType("a name")
+turned = collections.deque(range(200))
+turned.rotate(70)
+own = MyDeque()
+own.extend([own, own])
+own.more = [1]
 values = [
     Plain(), Plain(1, [2]), Plain(a=Plain(b=Plain(c=Plain(d=1)))), deleted, many, moved, slots, both, Slotted(), Point(1, Point(2)), Pixel(1, "é"),
     Row(1, "two"), Row([1], Row(2, {})), time.gmtime(0), sys.float_info, os.stat_result(range(10)), types.SimpleNamespace(a=1, b=[2]),
@@ -133,6 +138,8 @@ values = [
     sys, os, named, generate(), run_, ask(), function.__code__, (i for i in ()),
     MyInt(5), MyInt(2**80), MyFloat(1.5), MyStr("abc"), MyBytes(b"a"), MyList([1, MyList()]), MyTuple((1,)), MyDict(a=1), MySet([1]),
     MyFrozen([2]), MyBytearray(b"c"), collections.OrderedDict(a=1), collections.defaultdict(list, a=[1]), collections.Counter("aab"),
+    collections.deque(), collections.deque([1, [2], "a"]), collections.deque(range(99)), collections.deque([collections.deque, MyDeque, 1], 9),
+    MyDeque([MyDeque, collections.deque([1]), None], 4), turned, own,
     ValueError(), ValueError("text"), KeyError([1], {2: 3}), MyError(*range(30)), OSError(2, "no", "file"),
     UnicodeDecodeError("utf-8", b"", 0, 1, "x"),
     StopIteration(1), Empty(1), Emptier(), ExceptionGroup("several", [ValueError(1), KeyError(2)]), SystemExit(3), ImportError("a", name="b"),
@@ -248,13 +255,37 @@ def test_arrays(compare, limits):
     compare(ARRAYS, **limits)
 
 
-@pytest.mark.parametrize("limits", [{}, {"depth": 2, "items": 3}], ids=str)
+FRAMES = """
+import numpy as np
+import pandas as pd
+class Own(pd.DataFrame):
+    pass
+mixed = pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [3, 4], "kind": pd.Categorical(["u", "v"]), "f": [1.5, 2.5], "n": pd.array([1, None], "Int64"),
+                      "day": pd.to_datetime(["2020-01-01", "2021-05-06"]), "password": [7, 8], "o": np.array([(1,), "z"], object), "d": [5, 6]})
+known = mixed.copy()
+known["a"]  # from now on it knows where its columns are
+grown = pd.DataFrame({"x": [1, 2]})
+for i in range(60):
+    grown[f"more {i}"] = [i, -i]
+grown["x"]
+objects = pd.Index(["a", "password", "b"], dtype=object)
+values = [
+    mixed, known, grown, pd.DataFrame(), pd.DataFrame(index=[1, 2]), pd.DataFrame(np.arange(60.0).reshape(30, 2)), known[["c", "a"]], known.iloc[::-1],
+    pd.DataFrame(np.arange(6).reshape(3, 2), columns=[7, 1]), pd.DataFrame(np.arange(4).reshape(2, 2), columns=pd.Index([7, "q"], dtype=object)),
+    pd.DataFrame({"v": [1, 2, 3]}, index=objects), Own({0: [1], 1: ["a"]}), known.set_index("password"), known.T, [known], {"df": known},
+    pd.Series([1.5, 2]), pd.Series([1, 2], name="password"), pd.Series({"password": 1, "b": 2}), pd.Series([1, 2, 3], index=objects),
+    pd.Series([1, 2], index=pd.Index(["a", "b"], dtype=object), name="n"), pd.Series(["x", "y"], dtype=object), pd.Series(["x"], dtype="string"),
+    pd.Series(pd.timedelta_range("1s", periods=2)), pd.Series([True, None], dtype="boolean"), pd.Series([1, 2], index=pd.date_range("2020", periods=2)),
+    pd.Series([1, 2], index=pd.MultiIndex.from_tuples([(1, "a"), (2, "b")])), pd.Series(range(99)), pd.Series(pd.array([1, 2], "Sparse[int]")),
+    pd.Index([1, 2]), pd.NaT, pd.Timestamp(0), pd.Timedelta(5),
+]
+"""
+
+
+@pytest.mark.parametrize("limits", [{}, {"depth": 3, "items": 4}, {"depth": 1}, {"items": 200}], ids=str)
 def test_what_pandas_has(compare, limits):
     pytest.importorskip("pandas")
-    compare("""
-import pandas as pd
-values = [pd.DataFrame({"a": [1, 2], "b": ["x", None]}), pd.Series([1.5, 2]), pd.Index([1, 2]), pd.NaT, pd.Timestamp(0), pd.Timedelta(5)]
-""", **limits)
+    compare(FRAMES, **limits)
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cn"]), max_size=120)

@@ -201,6 +201,25 @@ f(10**6, [])
     assert told == [["a", "b"], [], ["c"], ["i"], ["c"], ["b"], ["i"], ["c"], ["b"], [], ["c"], [""]]
 
 
+CHANGES = {
+    "deque": ("collections.deque([1, 2])", ["x.append(3)", "x[0] = 4", "x.rotate()", "len(x)", "x.popleft()"], [1, 1, 1, 0, 1]),
+    "frame": ("frame()", ["x.loc[0, 'b'] = 9", "x.index", "x['new'] = 1", "x.loc[1, 'new'] = 2", "x.shape"], [1, 0, 1, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_change_inside_is_told(record, kind):
+    make, lines, changes = CHANGES[kind]
+    if kind == "frame":
+        pytest.importorskip("pandas")
+    program = "\n    ".join([f"import collections\ndef frame():\n    import pandas\n    return pandas.DataFrame({{'a': [1, 2], 'b': [3, 4]}})\n"
+                            "def f(x):", *lines, "pass"]) + f"\nf({make})\n"
+    decoder, = [each for each in value_decoder.threads(record(program, "--values=locals", "--values-for=f", "--no-stdlib"))
+                if any(event[1] == "f" for event in each.events)]
+    told = [bool(names) for event, names in zip(decoder.events, decoder.told) if event[:2] == ("LINE", "f")]
+    assert told[1:] == [bool(change) for change in changes]
+
+
 def test_a_value_that_comes_again_is_told_by_its_place(record):
     text = "a text of thirty-two characters!"
     program = f"def f(text):\n    return text\n\nfor i in range(1000):\n    f('{text}')\n"

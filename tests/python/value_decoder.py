@@ -105,8 +105,7 @@ class Block:
             self.number(), self.take(8), [self.value() for _ in range(3)], self.items(2)
         elif kind == 30:
             self.number(), self.take(8), self.text()
-            _, dimensions = self.number(), self.number()
-            [self.number() for _ in range(dimensions)]
+            [self.number() for _ in range(self.number())]
             self.items()
         elif kind == 31:
             self.number(), self.value()

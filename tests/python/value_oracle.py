@@ -26,6 +26,7 @@ NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, 
          types.WrapperDescriptorType, types.MemberDescriptorType, types.GetSetDescriptorType)
 WITHOUT_ID = (int, float, complex, str, bytes, tuple, range, slice, *LIBRARY)
 MAX_DIGITS = 4300
+REDACTED = {"type": None, "text": "<redacted>", "redacted": True}
 SEEN = 256
 
 
@@ -42,6 +43,11 @@ def cut_text(text, limit):
             break
         kept += c
     return kept
+
+
+def is_secret(name):
+    """By one of the words that count always."""
+    return isinstance(name, str) and "password" in name
 
 
 class Oracle:
@@ -66,6 +72,10 @@ class Oracle:
             return told | self.member(value)
         if is_array:
             return told | self.array(value)
+        if isinstance(value, collections.deque):
+            return told | {"base": "list", "id": id(value), "length": len(value)} | self.list_of(value, self.tell)
+        if self.pandas(value):
+            return told | {"id": id(value)} | self.frame(value)
         for base in LIBRARY:
             if isinstance(value, base) and not self.is_object(value):
                 return told | self.library(value, base)
@@ -252,6 +262,73 @@ class Oracle:
         return told | ({"cut": True} if not is_read else {})
 
 
+    @staticmethod
+    def pandas(value):
+        pandas = sys.modules.get("pandas")
+        return pandas and isinstance(value, (pandas.Series, pandas.DataFrame))
+
+    def frame(self, value):
+        """Of a Series its name, its labels and its values, of a DataFrame its labels and its columns."""
+        is_series = value.ndim == 1
+        harmless = self.are_known(value.index) and not any(is_secret(each) for each in value.index[:self.items])
+        told = {"index": lambda: self.labels(value.index)}
+        if is_series:
+            told = {"name": lambda: self.tell(value.name)} | told
+            told["values"] = lambda: REDACTED if is_secret(value.name) else self.column(value, 0, harmless)
+        else:
+            known = self.are_known(value.columns)
+            for i, label in enumerate(value.columns):
+                name = str(label) if known and isinstance(label, (str, int)) else str(i)
+                told[name] = (lambda: REDACTED) if known and is_secret(label) else lambda i=i: self.column(value, i, known and harmless)
+        return self.named_parts(told)
+
+    def named_parts(self, parts):
+        kept = list(parts)[:self.items] if self.level < self.depth else []
+        self.level += 1
+        told = {"attributes": {name: parts[name]() for name in kept}}
+        self.level -= 1
+        return told | ({"cut": True} if len(kept) < len(parts) else {})
+
+    @staticmethod
+    def plain(values):
+        """The array that tells all of @values, or None."""
+        numpy = sys.modules["numpy"].ndarray
+        if isinstance(values, numpy):
+            return values
+        inside = getattr(values, "_ndarray", None)
+        return inside if inside is not None and inside.dtype.kind in "OMm" else None
+
+    def known_labels(self, index):
+        if isinstance(index, sys.modules["pandas"].RangeIndex):
+            return index._range
+        labels = self.plain(getattr(index, "_data", None))
+        return index._cache["_engine"].values if labels is None and "_engine" in index._cache else labels
+
+    def are_known(self, index):
+        return self.known_labels(index) is not None
+
+    def labels(self, index):
+        if is_secret(index.name):
+            return REDACTED
+        labels = self.known_labels(index)
+        return self.tell(index) if labels is None else self.tell(labels) if isinstance(labels, range) else self.items_of(labels)
+
+    def items_of(self, array):
+        return {"type": type(array).__qualname__} | self.array(array)
+
+    def column(self, value, i, is_told):
+        """By the block of columns that it lies in: its array is the one that has an identity."""
+        block = next(block for block in value._mgr.blocks if value.ndim == 1 or i in block.mgr_locs.as_array)
+        array = self.plain(block.values)
+        if array is None:
+            return self.tell(block.values) if is_told else {"type": None, "text": "<not recorded>", "cut": True}
+        part = array[list(block.mgr_locs.as_array).index(i)] if array.ndim == 2 else array
+        level, self.level = self.level, self.level if is_told else self.depth
+        told = self.items_of(part)
+        self.level = level
+        return told | {"id": id(array)}
+
+
 # Types of every kind.
 
 class Plain:
@@ -319,6 +396,10 @@ class MyTuple(tuple):
 
 
 class MyDict(dict):
+    pass
+
+
+class MyDeque(collections.deque):
     pass
 
 
