@@ -217,7 +217,8 @@ static uint32_t find_item(const struct kymo_value_tree *tree, const struct kymo_
 {
 	uint64_t number = (uint64_t)step->number;
 
-	if (value->kind == KYMO_VALUE_DICT)
+	/* Columns of a DataFrame are told as its attributes. */
+	if (value->kind == KYMO_VALUE_DICT || (value->kind == KYMO_VALUE_OBJECT && step->is_text))
 		return find_pair(tree, value->first, step);
 	if (!has_items(value) || step->is_text)
 		return 0;

@@ -180,7 +180,7 @@ int kymo_watchpoint_history(struct kymo_replay *replay, const struct kymo_watchp
 	struct walk walk = {.replay = replay, .activation = activation, .watch = watch};
 	const struct kymo_chunk_summary *chunk = kymo_index_find(replay->index, activation->stream, activation->first.at.n);
 	struct kymo_position place = activation->first.at;
-	struct held last = {.is_known = true, .hash = NO_VALUE}, held;
+	struct held last = {.is_known = true, .hash = NO_VALUE}, held = last;
 	bool is_over = false;
 	int result = 0;
 
@@ -274,7 +274,7 @@ int kymo_watchpoint_after(struct kymo_replay *replay, const struct kymo_watchpoi
 {
 	const struct kymo_activation *activation = &watch->activation;
 	struct walk walk = {.replay = replay, .activation = activation, .watch = watch};
-	struct held last = {.is_known = false}, held;
+	struct held last = {.is_known = false}, held = last;
 	const struct kymo_chunk_summary *chunk;
 	struct kymo_position from, place;
 	int result = place_of(replay, watch, now, &from, error);
@@ -336,7 +336,7 @@ static int find_changes(struct walk *walk, struct kymo_position end, bool is_oth
 	*out = (struct changes){.last = {.is_known = walk->told.has_first}};
 	for (uint32_t i = 0; i < walk->told.count; i++) {
 		const struct kymo_moment *at = &walk->told.blocks[i].moment;
-		struct held held;
+		struct held held = {0};
 
 		if (kymo_position_compare(at->at, end) >= !!is_other)
 			break;

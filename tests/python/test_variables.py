@@ -310,6 +310,8 @@ main()
     ("problem.__cause__.args[0]", "4"),
     ("order.items['cup']", "12"),
     ("order.itself.itself.number", "8"),
+    ("order['number']", "8"),
+    ("order['price']", "order has no ['price']"),
     ("big[19]", "19"),
     ("big[20]", "big has no [20] that was recorded: it is cut, 20 of 50 items were"),
     ("big[50]", "big has no [50] that was recorded: it is cut, 20 of 50 items were"),
