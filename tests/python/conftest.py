@@ -29,7 +29,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def environment(more=None):
     """The environment of every process that a test starts; a value of None takes a variable out."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KYMO", "PYTHON"))}
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("KYMO", "PYTHON")) or name == "PYTHONMALLOC"}  # which a sanitizer needs
     kept |= {"KYMO_PYTHON": sys.executable} | (more or {})
     return {name: str(value) for name, value in kept.items() if value is not None}
 
