@@ -237,6 +237,9 @@ def collections_of():
     return [each["collections"] for each in gc.get_stats()], [each["collected"] for each in gc.get_stats()]
 
 
+references = getattr(sys, "gettotalrefcount", int)  # which a debug build has
+
+
 def main():
     global is_armed
     values = make_large() if "large" in sys.argv else make_values()
@@ -248,10 +251,12 @@ def main():
     gc.disable()
     before, blocks = (gc.get_count()[0], len(gc.get_objects())), sys.getallocatedblocks()
     counts = [sys.getrefcount(each) for each in values]
+    total = references()
     use_all(values)
+    kept_references = references() - total
     counts_then = [sys.getrefcount(each) for each in values]
     after, kept_blocks = (gc.get_count()[0], len(gc.get_objects())), sys.getallocatedblocks() - blocks
-    report += [counts, counts == counts_then, [then - now for then, now in zip(after, before)], kept_blocks < 50]
+    report += [counts, counts == counts_then, [then - now for then, now in zip(after, before)], kept_references, kept_blocks < 50]
     gc.enable()
     gc.collect()
     collected = collections_of()
