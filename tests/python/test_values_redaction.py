@@ -115,7 +115,7 @@ def look():
         for line in maps:
             place, access = line.split()[:2]
             first, last = (int(each, 16) for each in place.split("-"))
-            if access[0] == "r" and "[v" not in line:
+            if access[0] == "r" and "[v" not in line and last - first < 1 << 32:  # more is what a sanitizer sets aside
                 try:
                     memory.seek(first)
                     counts["reader"] = [a + b for a, b in zip(counts["reader"], found_in(memory.read(last - first)))]
