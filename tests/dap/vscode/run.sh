@@ -32,11 +32,13 @@ if [ ! -e "$folder/installed" ]; then
 fi
 
 work=$folder/work home=$folder/home
-rm -rf "$work" "$home" "$folder/profile" "$folder"/*.png
+rm -rf "$work" "$home" "$folder/profile" "$folder/server.log" "$folder"/*.png
 mkdir -p "$work/.vscode" "$home/data/User"
 cp "$here/stock.py" "$work"
 cp "$here/launch.json" "$work/.vscode"
-(cd "$work" && KYMO_PYTHON=$python "$tree/bin/kymo" record -q -o run.kymo stock.py 2>/dev/null) || true # it fails, as it must
+record() { (cd "$work" && KYMO_PYTHON=$python "$tree/bin/kymo" record -q "$@" stock.py 2>/dev/null) || true; } # it fails, as it must
+record -o run.kymo
+record -o values.kymo --values=globals
 # VS Code takes the PATH that a login shell has.
 echo "export PATH='$tree/bin':\$PATH" >"$home/.profile"
 echo '{"workbench.startupEditor": "none", "security.workspace.trust.enabled": false, "telemetry.telemetryLevel": "off",
@@ -50,7 +52,7 @@ cp -r "$project/editors/vscode" "$home/extension"
 serve --auth none --bind-addr 127.0.0.1:0 --disable-telemetry --disable-update-check >"$folder/server.log" 2>&1 &
 server=$!
 trap 'kill $server' EXIT
-until url=$(grep -oE 'http://127.0.0.1:[0-9]+' "$folder/server.log"); do
+until url=$(grep -soE 'http://127.0.0.1:[0-9]+' "$folder/server.log"); do
     kill -0 $server
     sleep 0.1
 done

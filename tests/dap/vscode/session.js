@@ -11,19 +11,21 @@ const puppeteer = createRequire(facts.modules + '/')('puppeteer-core');
 const pictures = path.dirname(process.argv[2]);
 const TIMEOUT = 60000;
 const KYMO = 'Kymo: a recorded run';
+const WITH_VALUES = 'Kymo: recorded with values';
 let page, shots = 0;
 
 const text = selector => page.evaluate(wanted => [...document.querySelectorAll(wanted)].map(one => one.innerText), selector);
 
 // Wait until `predicate` of the page's texts at `selector` holds.
-async function until(what, selector, predicate) {
+async function until(what, selector, predicate, patience = TIMEOUT) {
     const from = Date.now();
     for (;;) {
         const texts = await text(selector);
         if (predicate(texts))
             return texts;
-        if (Date.now() - from > TIMEOUT) {
-            await picture('failed');
+        if (Date.now() - from > patience) {
+            if (patience === TIMEOUT) // or it is tried again
+                await picture('failed');
             throw new Error(`${what}: never seen; there is ${JSON.stringify(texts)}`);
         }
         await page.evaluate(() => new Promise(requestAnimationFrame));
@@ -51,7 +53,8 @@ async function choose(typed, choice) {
         if (!await page.waitForSelector(`${box} input`, { visible: true, timeout: TIMEOUT / 10 }).catch(() => null))
             continue;
         await page.keyboard.type(typed);
-        chosen = await until(typed, `${box} .quick-input-list .monaco-list-row.focused`, rows => rows.length && (rows[0].includes(choice) || /^No /.test(rows[0])));
+        chosen = await until(typed, `${box} .quick-input-list .monaco-list-row.focused`, rows => rows.length && (rows[0].includes(choice) || /^No /.test(rows[0])),
+            TIMEOUT / 4).catch(() => []); // it may have closed while this was typed
     }
     await page.keyboard.press('Enter');
 }
@@ -74,6 +77,12 @@ async function standsAt(place, why) {
         await picture('failed');
         throw new Error(`not at ${place}, ${why}: ${await frames()}; ${await text('.debug-call-stack')}: ${error.message}`);
     });
+}
+
+async function clickFrame(name) {
+    for (const frame of await page.$$('.debug-call-stack .stack-frame'))
+        if ((await frame.evaluate(one => one.innerText)).includes(name))
+            return frame.click();
 }
 
 async function press(icon) {
@@ -125,7 +134,11 @@ async function itStopsWhereTheExceptionWasRaised() {
     await picture('end');
 }
 
-async function itSaysWhenPointedAt() {
+const variable = (name, value) => until(`${name} = ${value}`, '.debug-variables .monaco-list-row',
+    rows => rows.some(row => row.replace(/\s*=\s*/, ' = ').trim() === `${name} = ${value}`));
+
+// Point at `name` in the line `-=`: what is shown has `told`.
+async function pointAt(told) {
     const at = await page.evaluate(() => {
         const line = [...document.querySelectorAll('.editor-instance .view-line')].find(one => one.innerText.includes('-='));
         const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
@@ -138,9 +151,13 @@ async function itSaysWhenPointedAt() {
     });
     await page.mouse.move(at.x - 1, at.y);
     await page.mouse.move(at.x, at.y);
-    await until('what is known of it', '.debug-hover-widget', shown => shown.some(one => one.includes('not recorded')));
+    await until('what is known of it', '.debug-hover-widget', shown => shown.some(one => one.includes(told)));
     await picture('hover');
     await page.mouse.move(700, 700);
+}
+
+async function itSaysWhenPointedAt() {
+    await pointAt('not recorded');
 }
 
 async function itStepsBack() {
@@ -195,13 +212,30 @@ async function otherThreadsAndTheirSource() {
     await until('the thread', '.debug-call-stack .monaco-list-row', rows => /clerk.*\s+PAUSED ON BREAKPOINT\s+report\s/i.test(rows.join('\n')));
     assert((await frames()).includes(`report ${facts.lines.reports}`));
     await until('the stack', '.debug-call-stack .stack-frame', rows => rows.some(row => row.includes('Thread.run')));
-    const run = await page.$$('.debug-call-stack .stack-frame');
-    for (const frame of run)
-        if ((await frame.evaluate(one => one.innerText)).includes('Thread.run'))
-            await frame.click();
     // It lies nowhere below the folder: this is the text of the recording.
-    await until('threading.py', '.editor-instance .view-lines', ([shown]) => shown && shown.replace(/\u00a0/g, ' ').includes('self._target(*self._args'));
+    const isShown = patience => until('threading.py', '.editor-instance .view-lines',
+        ([shown]) => shown && shown.replace(/\u00a0/g, ' ').includes('self._target(*self._args'), patience);
+    await clickFrame('Thread.run');
+    await isShown(TIMEOUT / 4).catch(() => clickFrame('Thread.run')); // rows move while the others are told
+    await isShown(TIMEOUT);
     await picture('recorded-source');
+    await choose('stock.py', 'stock.py'); // its tab has gone: nothing there was typed
+    await removeBreakpoint('reports');
+}
+
+async function valuesAreShown() {
+    await begin(WITH_VALUES);
+    await standsAt(`sell ${facts.lines.fails}`, 'Paused on exception');
+    await until('the exception', '.exception-widget', ([shown]) => shown && shown.includes("KeyError('cake')"));
+    await variable('name', "'cake'");
+    await pointAt("'cake'");
+    await breakpoint('Debug: Toggle Breakpoint', 'removes');
+    await press('reverse-continue');
+    await standsAt(`remove ${facts.lines.removes}`, 'Paused on breakpoint');
+    await variable('name', "'tea'");
+    await ask('stock', /\{'tea': 0\}/);
+    await picture('values');
+    await removeBreakpoint('removes');
 }
 
 async function itEnds() {
@@ -228,7 +262,7 @@ async function whatIsMissingIsTold() {
         await page.goto(`${facts.url}/?folder=${facts.folder}`, { timeout: TIMEOUT });
         await until('the program', '.explorer-folders-view .monaco-list-row', rows => rows.some(row => row.includes('stock.py')));
         for (const step of [itStopsWhereTheExceptionWasRaised, itSaysWhenPointedAt, itStepsBack, itGoesBackToBreakpoints, itLogs, otherThreadsAndTheirSource, itEnds,
-            whatIsMissingIsTold]) {
+            valuesAreShown, itEnds, whatIsMissingIsTold]) {
             await step();
             console.log('passed', step.name);
         }
