@@ -60,6 +60,8 @@ function(kymo_extension name folder sources)
             set_target_properties(${target} PROPERTIES
                 PREFIX "" OUTPUT_NAME ${name} SUFFIX ${suffix} LIBRARY_OUTPUT_DIRECTORY ${folder})
             target_include_directories(${target} SYSTEM PRIVATE ${include})
+            # Debian's headers of a debug build are links: GCC would take pyconfig.h from where they lead, which is no debug build.
+            target_compile_options(${target} PRIVATE $<$<C_COMPILER_ID:GNU>:-fno-canonical-system-headers>)
             target_link_libraries(${target} PRIVATE ${ARGN})
             target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
             set_property(GLOBAL APPEND PROPERTY ${name}_TARGETS ${target})

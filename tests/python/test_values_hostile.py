@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,12 @@ def compare(record, python, tmp_path):
                 assert told == expected, options
         return traces
     return run
+
+
+@pytest.mark.skipif(not hasattr(sys, "gettotalrefcount"), reason="this is no debug build of CPython")
+def test_references_are_counted(build):
+    """Those that the extension takes and gives back, too: it was compiled for such a build."""
+    assert b"_Py_INCREF_IncRefTotal" in (build / "python" / "kymo" / f"_kymo{sysconfig.get_config_var('EXT_SUFFIX')}").read_bytes()
 
 
 @pytest.mark.parametrize("options", [
