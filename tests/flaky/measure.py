@@ -53,7 +53,7 @@ def record(program, options):
     while min(map(len, traces.values())) < options.each and tried < options.tries:
         tried += 1
         trace = folder / "attempt.kymo"
-        words = [options.kymo, "record", "-q", "-f", "-o", trace, *how(program), "--", options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        words = [options.kymo, "record", "-q", "-f", "-o", trace, *how(program), *options.record, "--", options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                  program.name]
         done = subprocess.run(words, cwd=program.parent, env=environment(options), capture_output=True, text=True, timeout=TIMEOUT)
         if done.returncode not in (0, 1):
@@ -127,8 +127,12 @@ def main():
     parser.add_argument("--tries", type=int, default=300, help="attempts of one program, at most")
     parser.add_argument("--pairs", type=int, default=10, help="of attempts that kymo diff compares, at most")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--values", choices=("args", "locals", "globals"), help="which variables are recorded, of every program")
     parser.add_argument("names", nargs="*", help="programs; else all")
     options = parser.parse_args()
+    options.record = [f"--values={options.values}"] if options.values else []
+    if options.values:
+        options.output += f"-{options.values}"
     options.kymo, options.output = os.path.abspath(options.kymo), os.path.abspath(options.output)
     chosen = programs(options.names)
     print("| program | attempts that passed, failed | place of the cause in `kymo diff`: in how many pairs | rank of the cause in `kymo suspects` | "
