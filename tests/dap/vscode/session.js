@@ -255,7 +255,7 @@ async function whatIsMissingIsTold() {
 (async () => {
     const browser = await puppeteer.launch({
         executablePath: facts.chromium, userDataDir: facts.profile, timeout: TIMEOUT,
-        args: ['--no-sandbox', '--disable-gpu'], defaultViewport: { width: 1400, height: 900 },
+        args: ['--no-sandbox', '--disable-gpu'], defaultViewport: { width: 1400, height: 1300 }, // so that all frames are in sight
     });
     try {
         page = await browser.newPage();
