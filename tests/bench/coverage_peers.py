@@ -157,6 +157,13 @@ def coverage_imports(options):
         return imports([NOTHING, *KYMO_TOOLS, *(tool for tool in peers if tool.startswith("coverage"))], options, folder)
 
 
+def coverage_instructions(options):
+    """Instructions of the profile alone, beside a tool that does nothing."""
+    ready()
+    with scratch() as folder:
+        return instructions(options.programs, [NOTHING, KYMO_TOOLS[0]], options, folder)
+
+
 def coverage(options):
     found, peers = ready()
     programs = [program for program in options.programs if program not in (IMPORTS, "imports")]

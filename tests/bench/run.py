@@ -12,7 +12,7 @@ from compare import compare_all, one_core, start_up
 from diff import diff
 from export import export
 from coverage_counts import coverage_counts
-from coverage_peers import coverage, coverage_imports
+from coverage_peers import coverage, coverage_imports, coverage_instructions
 from instructions import instructions
 from measure import PROFILES, PROGRAMS
 from own_share import own_share
@@ -32,6 +32,7 @@ PARTS = {
     "peers": peers,
     "coverage": coverage,
     "coverage-imports": coverage_imports,
+    "coverage-instructions": coverage_instructions,
     "replay": replay,
     "diff": diff,
     "export": export,
