@@ -160,7 +160,7 @@ static int read_handlers(struct kymo_flow *flow, const uint8_t *table, size_t by
 	return 0;
 }
 
-int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
+int kymo_flow_read(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
 		   const uint8_t *exception_table, size_t exception_bytes)
 {
 	const struct kymo_opcode *opcodes = kymo_opcodes(version);
@@ -184,10 +184,18 @@ int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *byte
 		if (!is_well_formed(flow, &flow->at[unit]))
 			flow->is_exact = false;
 	}
-	/* Of what is no bytecode nothing else is asked. */
-	if (!result && flow->is_exact)
-		result = kymo_flow_choose_sites(flow);
 	if (result)
+		kymo_flow_release(flow);
+	return result;
+}
+
+int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
+		   const uint8_t *exception_table, size_t exception_bytes)
+{
+	int result = kymo_flow_read(flow, version, bytecode, bytes, exception_table, exception_bytes);
+
+	/* Of what is no bytecode nothing else is asked. */
+	if (!result && flow->is_exact && (result = kymo_flow_choose_sites(flow)))
 		kymo_flow_release(flow);
 	return result;
 }

@@ -100,6 +100,9 @@ struct kymo_flow {
  */
 int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
 		   const uint8_t *exception_table, size_t exception_bytes);
+/* The same without sites, which take most of the time; exact: every way leads to an instruction. */
+int kymo_flow_read(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
+		   const uint8_t *exception_table, size_t exception_bytes);
 void kymo_flow_release(struct kymo_flow *flow);
 
 static inline bool kymo_op_is_branch(unsigned op)

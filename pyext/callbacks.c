@@ -6,6 +6,7 @@
  * outlives the call, and the GIL is not let go.  Arguments are as documented for
  * sys.monitoring; offsets are in bytes there and in code units in records.
  */
+#include "pyext/arms.h"
 #include "pyext/event_records.h"
 #include "pyext/places.h"
 
@@ -241,27 +242,28 @@ CALLBACK(c_return_timed, call(self, p, args, KYMO_C_RETURN, true))
 CALLBACK(c_raise, call(self, p, args, KYMO_C_RAISE, false))
 CALLBACK(c_raise_timed, call(self, p, args, KYMO_C_RAISE, true))
 
-/* The answer for a LINE that has been recorded. */
-static PyObject *end_of_line(PyObject *self, PyObject *const *args)
+static PyObject *line_once(PyObject *self, struct kymo_producer *p, PyObject *const *args)
 {
 	struct kymo_python *python = python_of(self);
 	struct kymo_code *known = kymo_code_of(python, args[0]);
+	struct kymo_arm arm;
 
+	if (known && kymo_arms_are_pending(known) && kymo_arms_take(known, &arm))
+		kymo_append2(p, KYMO_BRANCH, arm.source, arm.dest);
+	kymo_append_line(p, kymo_long_value(args[1]));
 	if (python->local_events && known && kymo_places_add_line(python, known, kymo_long_value(args[1])))
 		Py_RETURN_NONE;
 	return kymo_disable_place(self, args[0]);
 }
 
-kymo_inline PyObject *line(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_once)
+kymo_inline PyObject *line(struct kymo_producer *p, PyObject *const *args)
 {
 	kymo_append_line(p, kymo_long_value(args[1]));
-	if (is_once)
-		return end_of_line(self, args);
 	Py_RETURN_NONE;
 }
 
-CALLBACK(py_line, line(self, p, args, false))
-CALLBACK(py_line_once, line(self, p, args, true))
+CALLBACK(py_line, line(p, args))
+CALLBACK(py_line_once, line_once(self, p, args))
 
 CALLBACK(py_instruction, instruction(p, args))
 
@@ -290,16 +292,18 @@ CALLBACK(branch_right_once, jump(self, p, args, KYMO_BRANCH_RIGHT, true))
 CALLBACK_IF(kymo_is_ready_for_branch, branch_left_bit, bit(p, false))
 CALLBACK_IF(kymo_is_ready_for_branch, branch_right_bit, bit(p, true))
 #else
-/* DISABLE switches off both ways: only when both were seen. */
+/* DISABLE switches off both ways: only when both were seen, or the other one will be told by its line. */
 static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *args)
 {
-	uint32_t offset = kymo_long_value(args[1]);
-	bool is_taken = kymo_branch_is_taken(args[0], offset, kymo_long_value(args[2]));
+	uint32_t source = units(args[1]);
+	bool is_taken = kymo_branch_is_taken(args[0], kymo_long_value(args[1]), kymo_long_value(args[2]));
 	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	bool is_last;
 
-	if (!kymo_code_add_arm(known, offset, is_taken, &is_last))
-		kymo_append2(p, KYMO_BRANCH, units(args[1]), units(args[2]));
+	if (!kymo_arms_add(known, source, is_taken, &is_last))
+		kymo_append2(p, KYMO_BRANCH, source, units(args[2]));
+	else if (!is_last && kymo_arms_wait(python_of(self), known, source, is_taken))
+		is_last = true;
 	if (is_last)
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;

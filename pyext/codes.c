@@ -7,6 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "pyext/arms.h"
 #include "pyext/code_filter.h"
 #include "pyext/text.h"
 #include "pyext/values/values.h"
@@ -203,7 +204,7 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 			recent[i] = &nobody;
 	}
 	*link = known->next;
-	free(known->arms);
+	kymo_arms_forget(known);
 	free(known->lines);
 	free(known->names);
 	free(known->secrets);
@@ -297,8 +298,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->decided = kymo_codes_generation;
 		known->sights = 0;
 		known->id = KYMO_ID_UNKNOWN;
-		free(known->arms);
-		known->arms = NULL;
+		kymo_arms_forget(known);
 		free(known->lines);
 		known->lines = NULL;
 		known->lines_left = 0;
@@ -318,23 +318,4 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->defined = known->id != KYMO_ID_UNKNOWN ? kymo_codes_generation : 0;
 	}
 	return known;
-}
-
-bool kymo_code_add_arm(struct kymo_code *known, uint32_t offset, bool is_taken, bool *is_last)
-{
-	size_t units = (size_t)Py_SIZE(known->code);
-	size_t unit = offset / KYMO_CODE_UNIT;
-	unsigned shift = unit % 4 * 2;
-	uint8_t arm = (uint8_t)(1U << (shift + is_taken));
-	bool is_known;
-
-	*is_last = false;
-	if (!known->arms)
-		known->arms = calloc(units / 4 + 1, 1);
-	if (!known->arms || unit >= units)
-		return false;
-	is_known = known->arms[unit / 4] & arm;
-	known->arms[unit / 4] |= arm;
-	*is_last = (known->arms[unit / 4] >> shift & 3) == 3;
-	return is_known;
 }

@@ -34,7 +34,9 @@ struct kymo_code {
 	uint32_t *names;     /* values: those of co_names that are looked up in namespaces ... */
 	uint32_t names_count;
 	uint32_t values_room; /* ... bytes for the names of all that an event may tell */
-	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit */
+	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit; see pyext/arms.h */
+	struct kymo_told_arms *told_arms; /* ... those that LINE can tell; NULL: that has not been asked, or there are none */
+	uint8_t arm_repeats; /* ... how often a known one came again; saturated: it has been asked */
 	uint8_t *lines;      /* coverage: those that were seen, one bit each from the first on ... */
 	uint32_t line_count; /* ... of so many, ... */
 	uint32_t lines_left; /* ... and how many were not; 0: or that is not watched */
@@ -96,8 +98,5 @@ static inline bool kymo_code_is_left_out(const struct kymo_python *python, const
 		known = known->next;
 	return known && known->decided == kymo_codes_generation && !known->is_wanted;
 }
-
-/* Remember a way of the branch at @offset bytes; true if it was known.  @is_last: both are now. */
-bool kymo_code_add_arm(struct kymo_code *known, uint32_t offset, bool is_taken, bool *is_last);
 
 #endif

@@ -5,6 +5,7 @@
 #include <opcode.h>
 
 #include "internal/pycore_code.h"
+#include "internal/pycore_instruments.h"
 
 #if PY_VERSION_HEX < 0x030d0000
 /* The instruction at @unit, under the instrumentation that other tools may have put on it. */
@@ -33,6 +34,15 @@ bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest)
 		return !is_for_iter((PyCodeObject *)code, offset / 2);
 	return dest != offset + 2;
 #endif
+}
+
+bool kymo_line_is_on(const PyCodeObject *code, uint32_t unit, int tool)
+{
+	const _PyCoMonitoringData *data = code->_co_monitoring;
+
+	if (!data || _PyCode_CODE((PyCodeObject *)(uintptr_t)code)[unit].op.code != INSTRUMENTED_LINE)
+		return false;
+	return (data->line_tools ? data->line_tools[unit] : data->active_monitors.tools[PY_MONITORING_EVENT_LINE]) >> tool & 1;
 }
 
 uint32_t kymo_entry_offset(const uint8_t *bytecode, size_t bytes)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "pyext/arms.h"
 #include "pyext/monitor.h"
 #include "pyext/places.h"
 
@@ -121,7 +122,10 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
 
 bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line)
 {
-	if (!known->lines_left || !mark(known, (int64_t)line - known->first_line) || --known->lines_left)
+	if (!known->lines)
+		return false;
+	known->lines_left -= mark(known, (int64_t)line - known->first_line);
+	if (known->lines_left || kymo_arms_are_pending(known))
 		return false;
 	return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
 }

@@ -14,6 +14,7 @@ from conftest import TIMEOUT, environment
 from generated_programs import programs
 
 ORACLE = sorted((Path(__file__).parent / "programs" / "oracle").glob("*.py"))
+LATE = Path(__file__).parent / "programs" / "late_arms.py"
 WITNESS = """import os
 seen = os.open({seen!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 def w(line): os.write(seen, b'%d %d\\n' % (os.getpid(), line))
@@ -62,6 +63,26 @@ def test_sets_are_those_of_the_interpreters_own_stream(program, check_same_sets)
 def test_sets_of_generated_programs(check_same_sets, tmp_path, text):
     program = tmp_path / "generated.py"
     program.write_text(text)
+    check_same_sets([program])
+
+
+def test_arms_that_are_taken_late(check_same_sets):
+    once = check_same_sets([LATE])
+    assert len(once) > 400
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck),
+          phases=[Phase.generate])
+@given(programs())
+def test_sets_of_generated_programs_that_repeat_themselves(check_same_sets, tmp_path, text):
+    """Each function often with the one arguments, then with the others, and with both of them."""
+    frame, calls = text.replace("budget < 150", "budget < 9000"), []
+    for line in text.splitlines():
+        if line.startswith(("call_safely(", "drain(", "drive(")):
+            first, second = line.split("; ")
+            calls += [f"for _ in range(40):\n    {first}", *[second, first] * 20]
+    program = tmp_path / "generated.py"
+    program.write_text(frame + "\n".join(calls) + "\n")
     check_same_sets([program])
 
 

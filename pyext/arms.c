@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pyext/frames.h"
+
+#include <stdlib.h>
+
+#include "format/flow.h"
+#include "pyext/arms.h"
+
+/* So often a code object's branches repeat themselves before its bytecode is read: that costs as much as some dozens of events. */
+#define REPEATS 32
+
+struct kymo_told_arms {
+	uint8_t *bits;    /* as in kymo_code.arms; none of those that turned out not to be told */
+	uint32_t count;
+	uint32_t pending; /* so many of them: the first */
+	struct kymo_arm at[];
+};
+
+static uint8_t arm_bit(uint32_t source, bool is_taken)
+{
+	return (uint8_t)(1U << (source % 4 * 2 + is_taken));
+}
+
+bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last)
+{
+	size_t units = (size_t)Py_SIZE(known->code);
+	bool is_known;
+	uint8_t *arms;
+
+	*is_last = false;
+	if (!known->arms)
+		known->arms = calloc(units / 4 + 1, 1);
+	if (!known->arms || source >= units)
+		return false;
+	arms = &known->arms[source / 4];
+	is_known = *arms & arm_bit(source, is_taken);
+	*arms |= arm_bit(source, is_taken);
+	*is_last = *arms & arm_bit(source, !is_taken);
+	return is_known;
+}
+
+void kymo_arms_forget(struct kymo_code *known)
+{
+	free(known->arms);
+	free(known->told_arms);
+	known->arms = NULL;
+	known->told_arms = NULL;
+	known->arm_repeats = 0;
+}
+
+/* How many ways lead to each unit of @flow, an exception's and the frame's own start more than one; NULL: no memory. */
+static uint8_t *count_ways(const struct kymo_flow *flow)
+{
+	uint8_t *counts = calloc(flow->units, 1);
+	uint32_t ways[2];
+
+	if (!counts)
+		return NULL;
+	counts[0] = 2;
+	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next) {
+		for (unsigned i = kymo_flow_ways(flow, unit, ways); i; i--)
+			counts[ways[i - 1]] += counts[ways[i - 1]] < 2;
+	}
+	for (uint32_t i = 0; i < flow->handler_count; i++)
+		counts[flow->handlers[i].target] = 2;
+	return counts;
+}
+
+/*
+ * Where an arm of the branch at @unit leads; KYMO_NO_UNIT: something else leads there, too. A generator in a loop may go
+ * through what FOR_ITER skips at its end.
+ */
+static uint32_t find_dest(const struct kymo_flow *flow, const uint8_t *counts, uint32_t unit, bool is_taken)
+{
+	const struct kymo_instruction *at = &flow->at[unit];
+	uint32_t end = !is_taken ? at->next : at->op == KYMO_OP_FOR_ITER ? kymo_flow_loop_end(flow, at) : at->target;
+
+	for (unit = is_taken ? at->target : at->next; unit <= end; unit++)
+		if (counts[unit] != 1)
+			return KYMO_NO_UNIT;
+	return end;
+}
+
+/* The arms of @flow that nothing else leads to the end of. */
+static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint8_t *counts)
+{
+	struct kymo_told_arms *told = NULL;
+	uint32_t branches = 0;
+	size_t head;
+
+	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next)
+		branches += kymo_op_is_branch(flow->at[unit].op);
+	head = sizeof(*told) + 2 * branches * sizeof(*told->at);
+	if (branches)
+		told = calloc(head + flow->units / 4 + 1, 1);
+	if (!told)
+		return NULL;
+	told->bits = (uint8_t *)told + head;
+	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next) {
+		for (int is_taken = 0; is_taken < 2 && kymo_op_is_branch(flow->at[unit].op); is_taken++) {
+			uint32_t dest = find_dest(flow, counts, unit, is_taken);
+
+			if (dest == KYMO_NO_UNIT)
+				continue;
+			told->bits[unit / 4] |= arm_bit(unit, is_taken);
+			told->at[told->count++] = (struct kymo_arm){
+				.source = unit,
+				.dest = dest,
+				.is_taken = is_taken,
+				.ends_loop = is_taken && flow->at[unit].op == KYMO_OP_FOR_ITER,
+			};
+		}
+	}
+	return told;
+}
+
+static struct kymo_told_arms *read_arms(PyCodeObject *code)
+{
+	PyObject *bytecode = kymo_code_bytes(code);
+	struct kymo_told_arms *told = NULL;
+	struct kymo_flow flow;
+	uint8_t *counts;
+
+	if (!bytecode)
+		return NULL;
+	if (!kymo_flow_read(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), (const uint8_t *)PyBytes_AS_STRING(bytecode),
+			    (size_t)PyBytes_GET_SIZE(bytecode),
+			    (const uint8_t *)PyBytes_AS_STRING(code->co_exceptiontable),
+			    (size_t)PyBytes_GET_SIZE(code->co_exceptiontable))) {
+		counts = flow.is_exact ? count_ways(&flow) : NULL;
+		if (counts)
+			told = find_arms(&flow, counts);
+		free(counts);
+		kymo_flow_release(&flow);
+	}
+	Py_DECREF(bytecode);
+	return told;
+}
+
+static int line_of(const struct kymo_code *known, uint32_t unit)
+{
+	return PyCode_Addr2Line(known->code, (int)(unit * KYMO_CODE_UNIT));
+}
+
+/* LINE has an event at the end of @arm: only if the instruction before was of another line. */
+static bool has_line_event(const struct kymo_python *python, const struct kymo_code *known, const struct kymo_arm *arm)
+{
+	int line = line_of(known, arm->dest);
+
+	return kymo_line_is_on(known->code, arm->dest, python->tool) && line_of(known, arm->source) != line &&
+	       (!arm->ends_loop || line_of(known, arm->dest - 1) != line);
+}
+
+/* @i becomes one of those that are pending, or @is_pending: is none any more. */
+static void exchange(struct kymo_told_arms *told, uint32_t i, bool is_pending)
+{
+	uint32_t other = is_pending ? --told->pending : told->pending++;
+	struct kymo_arm saved = told->at[i];
+
+	told->at[i] = told->at[other];
+	told->at[other] = saved;
+}
+
+bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, uint32_t source, bool is_taken)
+{
+	struct kymo_told_arms *told;
+
+	if (known->arm_repeats < REPEATS && ++known->arm_repeats == REPEATS)
+		known->told_arms = read_arms(known->code);
+	told = known->told_arms;
+	if (!told || !(told->bits[source / 4] & arm_bit(source, !is_taken)))
+		return false;
+	for (uint32_t i = 0; i < told->count; i++) {
+		if (told->at[i].source != source || told->at[i].is_taken == is_taken)
+			continue;
+		if (!has_line_event(python, known, &told->at[i]))
+			break;
+		if (i >= told->pending)
+			exchange(told, i, false);
+		return true;
+	}
+	/* Nor will it be: nobody asks again. */
+	told->bits[source / 4] &= (uint8_t)~arm_bit(source, !is_taken);
+	return false;
+}
+
+bool kymo_arms_are_pending(const struct kymo_code *known)
+{
+	return known->told_arms && known->told_arms->pending;
+}
+
+bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm)
+{
+	struct kymo_told_arms *told = known->told_arms;
+	const void *frame = kymo_frame_running();
+	uint32_t unit = kymo_frame_lasti(frame);
+	bool is_last;
+
+	for (uint32_t i = 0; i < told->pending && kymo_frame_code(frame) == known->code; i++) {
+		if (told->at[i].dest != unit)
+			continue;
+		*arm = told->at[i];
+		exchange(told, i, true);
+		return !kymo_arms_add(known, arm->source, arm->is_taken, &is_last);
+	}
+	return false;
+}
