@@ -124,6 +124,19 @@ def finally_copies(n):
     return n
 
 
+def finally_twice(n):
+    """All lines are seen before the last arm is."""
+    try:
+        if n > 50:
+            raise KeyError
+    finally:
+        m = 1
+        if n > 30:
+            m = 2
+        m += 1
+    return m
+
+
 def cleaned(n):
     with contextlib.suppress(KeyError):
         if n < 0:
@@ -285,7 +298,8 @@ CALLS = [
     (simple, [3], [-3]), (alternative, [3], [-3]), (chain, [0], [2, 1, 3]), (nested, [1], [15, 0, 25]),
     (joined, [1], [-1]), (on_one_line, [1], [0, -1, 200, 50]), (same_line_further_on, [1], [-1, 600, 2000]),
     (loop, [100], [3, -1]), (loop_that_is_left, [1000], [4, -2]), (endless, [5], [-2, 70]),
-    (finally_copies, [1], [-1, 15, 9, 25, 40, 9]), (cleaned, [1], [-1, 9, 20]),
+    (finally_copies, [1], [-1, 15, 9, 25, 40, 9]), (finally_twice, [1], [60, 40]),
+    (cleaned, [1], [-1, 9, 20]),
     (matched, [0], [20, [4], {"key": 5}, "", -1, 1]), (comprehended, [70], [3, -60, -2]),
     (produced, [0], [0]), (consumed, [1], [20, -1, 5, -100]), (sent, [0], [3]), (jumped_over, [1], [-1, -9]),
     (caught, [0], [1, 2, 9, None]), (raised_where_the_other_arm_begins, [1], [30, -1]),
@@ -296,7 +310,7 @@ CALLS = [
 def call(function, n):
     try:
         function(n)
-    except (AttributeError, AssertionError, TypeError, ValueError):
+    except (AttributeError, AssertionError, KeyError, TypeError, ValueError):
         pass
 
 
