@@ -6,9 +6,6 @@
 #include "format/flow.h"
 #include "pyext/arms.h"
 
-/* So often a code object's branches repeat themselves before its bytecode is read: that costs as much as some dozens of events. */
-#define REPEATS 32
-
 struct kymo_told_arms {
 	uint8_t *bits;    /* as in kymo_code.arms; none of those that turned out not to be told */
 	uint32_t count;
@@ -45,7 +42,6 @@ void kymo_arms_forget(struct kymo_code *known)
 	free(known->told_arms);
 	known->arms = NULL;
 	known->told_arms = NULL;
-	known->arm_repeats = 0;
 }
 
 /* How many ways lead to each unit of @flow, an exception's and the frame's own start more than one; NULL: no memory. */
@@ -114,27 +110,26 @@ static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint
 	return told;
 }
 
-static struct kymo_told_arms *read_arms(PyCodeObject *code)
+void kymo_arms_read(struct kymo_code *known)
 {
+	PyCodeObject *code = known->code;
 	PyObject *bytecode = kymo_code_bytes(code);
-	struct kymo_told_arms *told = NULL;
 	struct kymo_flow flow;
 	uint8_t *counts;
 
 	if (!bytecode)
-		return NULL;
+		return;
 	if (!kymo_flow_read(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), (const uint8_t *)PyBytes_AS_STRING(bytecode),
 			    (size_t)PyBytes_GET_SIZE(bytecode),
 			    (const uint8_t *)PyBytes_AS_STRING(code->co_exceptiontable),
 			    (size_t)PyBytes_GET_SIZE(code->co_exceptiontable))) {
 		counts = flow.is_exact ? count_ways(&flow) : NULL;
 		if (counts)
-			told = find_arms(&flow, counts);
+			known->told_arms = find_arms(&flow, counts);
 		free(counts);
 		kymo_flow_release(&flow);
 	}
 	Py_DECREF(bytecode);
-	return told;
 }
 
 static int line_of(const struct kymo_code *known, uint32_t unit)
@@ -163,11 +158,8 @@ static void exchange(struct kymo_told_arms *told, uint32_t i, bool is_pending)
 
 bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, uint32_t source, bool is_taken)
 {
-	struct kymo_told_arms *told;
+	struct kymo_told_arms *told = known->told_arms;
 
-	if (known->arm_repeats < REPEATS && ++known->arm_repeats == REPEATS)
-		known->told_arms = read_arms(known->code);
-	told = known->told_arms;
 	if (!told || !(told->bits[source / 4] & arm_bit(source, !is_taken)))
 		return false;
 	for (uint32_t i = 0; i < told->count; i++) {
@@ -202,6 +194,19 @@ bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm)
 		*arm = told->at[i];
 		exchange(told, i, true);
 		return !kymo_arms_add(known, arm->source, arm->is_taken, &is_last);
+	}
+	return false;
+}
+
+bool kymo_arms_need(const struct kymo_python *python, const struct kymo_code *known, uint32_t unit)
+{
+	const struct kymo_told_arms *told = known->told_arms;
+
+	for (uint32_t i = 0; told && i < told->count; i++) {
+		const struct kymo_arm *arm = &told->at[i];
+
+		if (arm->dest == unit && !(known->arms && known->arms[arm->source / 4] & arm_bit(arm->source, arm->is_taken)))
+			return has_line_event(python, known, arm);
 	}
 	return false;
 }

@@ -174,7 +174,12 @@ static PyObject *py_start_once(PyObject *self, PyObject *const *args, size_t Py_
 		return kymo_skip_event(self, args[0]);
 	if (python_of(self)->local_events)
 		kymo_places_open(python_of(self), known);
-	if (start_at(self, known, args, false))
+	if (!known->has_started)
+		known->has_started = start_at(self, known, args, false);
+	else if (kymo_places_repeat(python_of(self), known))
+		return kymo_disable_place(self, args[0]);
+	/* As long as there are lines to be seen, it tells how often they are run. */
+	if (known->has_started && !known->lines_left)
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }
@@ -285,8 +290,23 @@ kymo_inline PyObject *bit(struct kymo_producer *p, bool is_taken)
 }
 
 #if KYMO_HAS_BRANCH_SIDES
+/* Of a loop it comes each time round: as long as there are lines to be seen, it tells how often. */
+static PyObject *left(PyObject *self, struct kymo_producer *p, PyObject *const *args)
+{
+	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
+	bool is_last;
+
+	if (!known->lines_left)
+		return jump(self, p, args, KYMO_BRANCH_LEFT, true);
+	if (!kymo_arms_add(known, units(args[1]), false, &is_last))
+		return jump(self, p, args, KYMO_BRANCH_LEFT, false);
+	if (kymo_places_repeat(python_of(self), known))
+		return kymo_disable_place(self, args[0]);
+	Py_RETURN_NONE;
+}
+
 CALLBACK(branch_left, jump(self, p, args, KYMO_BRANCH_LEFT, false))
-CALLBACK(branch_left_once, jump(self, p, args, KYMO_BRANCH_LEFT, true))
+CALLBACK(branch_left_once, left(self, p, args))
 CALLBACK(branch_right, jump(self, p, args, KYMO_BRANCH_RIGHT, false))
 CALLBACK(branch_right_once, jump(self, p, args, KYMO_BRANCH_RIGHT, true))
 CALLBACK_IF(kymo_is_ready_for_branch, branch_left_bit, bit(p, false))
@@ -298,13 +318,14 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 	uint32_t source = units(args[1]);
 	bool is_taken = kymo_branch_is_taken(args[0], kymo_long_value(args[1]), kymo_long_value(args[2]));
 	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
-	bool is_last;
+	bool is_last, is_often = false;
 
 	if (!kymo_arms_add(known, source, is_taken, &is_last))
 		kymo_append2(p, KYMO_BRANCH, source, units(args[2]));
-	else if (!is_last && kymo_arms_wait(python_of(self), known, source, is_taken))
-		is_last = true;
-	if (is_last)
+	else
+		is_often = kymo_places_repeat(python_of(self), known);
+	/* As long as there are lines to be seen, it tells how often they are run. */
+	if (is_last ? is_often || !known->lines_left : is_often && kymo_arms_wait(python_of(self), known, source, is_taken))
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }

@@ -301,6 +301,8 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		kymo_arms_forget(known);
 		free(known->lines);
 		known->lines = NULL;
+		known->has_started = false;
+		known->repeats = 0;
 		known->lines_left = 0;
 		file = kymo_text(&arena, known->code->co_filename);
 		known->is_wanted = kymo_filter_wants(file);

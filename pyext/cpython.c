@@ -36,13 +36,38 @@ bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest)
 #endif
 }
 
+/* What INSTRUMENTED_LINE at @unit stands for; 0: no line begins there. */
+static uint8_t line_opcode(const _PyCoMonitoringData *data, uint32_t unit)
+{
+#if PY_VERSION_HEX >= 0x030e0000
+	return data->lines->data[unit * data->lines->bytes_per_entry];
+#else
+	return data->lines[unit].original_opcode;
+#endif
+}
+
 bool kymo_line_is_on(const PyCodeObject *code, uint32_t unit, int tool)
 {
 	const _PyCoMonitoringData *data = code->_co_monitoring;
 
-	if (!data || _PyCode_CODE((PyCodeObject *)(uintptr_t)code)[unit].op.code != INSTRUMENTED_LINE)
+	if (!data || !data->lines || _PyCode_CODE((PyCodeObject *)(uintptr_t)code)[unit].op.code != INSTRUMENTED_LINE ||
+	    !line_opcode(data, unit))
 		return false;
 	return (data->line_tools ? data->line_tools[unit] : data->active_monitors.tools[PY_MONITORING_EVENT_LINE]) >> tool & 1;
+}
+
+void kymo_line_switch_off(PyCodeObject *code, uint32_t unit, int tool)
+{
+	_PyCoMonitoringData *data = code->_co_monitoring;
+	uint8_t opcode = line_opcode(data, unit), bit = (uint8_t)(1U << tool);
+
+	/* Another tool's, and rare: left as it is. */
+	if (opcode == INSTRUMENTED_INSTRUCTION)
+		return;
+	if (data->line_tools)
+		data->line_tools[unit] &= (uint8_t)~bit;
+	if (data->line_tools ? !data->line_tools[unit] : data->active_monitors.tools[PY_MONITORING_EVENT_LINE] == bit)
+		_PyCode_CODE(code)[unit].op.code = opcode;
 }
 
 uint32_t kymo_entry_offset(const uint8_t *bytecode, size_t bytes)

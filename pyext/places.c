@@ -16,11 +16,17 @@ bool kymo_places_are_local(const Kymo__Config *config)
 	       !(config->events & ~(EVENT(PY_START) | LOCAL));
 }
 
+/* So often something of a code object has to repeat itself: what follows costs as much as some dozens of events. */
+#define REPEATS 16
+/* A code object's lines are looked at again at each that is new, but not for ever if they are many. */
+#define QUIET_UNITS (1U << 20)
+
 /* Forms of an entry of co_linetable that say how the line changes. */
 enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LINE = 15 };
 
 struct line_table {
 	const uint8_t *at, *end;
+	uint32_t unit, units; /* of the entry */
 	int64_t line;
 };
 
@@ -42,8 +48,10 @@ static uint64_t take_varint(struct line_table *table)
 static bool next_line(struct line_table *table)
 {
 	while (table->at < table->end) {
-		unsigned form = *table->at++ >> 3 & 15;
+		unsigned head = *table->at++, form = head >> 3 & 15;
 
+		table->unit += table->units;
+		table->units = (head & 7) + 1;
 		if (form == NO_COLUMNS || form == LONG) {
 			uint64_t change = take_varint(table);
 
@@ -70,14 +78,17 @@ static struct line_table lines_of(const PyCodeObject *code)
 	};
 }
 
+static bool is_marked(const struct kymo_code *known, int64_t line)
+{
+	return line >= 0 && line < known->line_count && known->lines[line >> 3] >> (line & 7) & 1;
+}
+
 /* Mark @line, counted from the first one; true if it was not marked. */
 static bool mark(struct kymo_code *known, int64_t line)
 {
-	uint8_t bit = (uint8_t)(1U << (line & 7));
-
-	if (line < 0 || line >= known->line_count || known->lines[line >> 3] & bit)
+	if (line < 0 || line >= known->line_count || is_marked(known, line))
 		return false;
-	known->lines[line >> 3] |= bit;
+	known->lines[line >> 3] |= (uint8_t)(1U << (line & 7));
 	return true;
 }
 
@@ -120,14 +131,46 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
 	known->lines_are_on = !events || kymo_monitor_set_local(python, known->code, events);
 }
 
+/* Switch LINE off wherever a line begins that was seen. */
+static void quiet(const struct kymo_python *python, struct kymo_code *known)
+{
+	uint32_t units = (uint32_t)Py_SIZE(known->code);
+
+	if (!known->lines || known->quiet_left < units)
+		return;
+	known->quiet_left -= units;
+	for (struct line_table table = lines_of(known->code); next_line(&table);) {
+		if (!is_marked(known, table.line - known->first_line))
+			continue;
+		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++)
+			if (kymo_line_is_on(known->code, unit, python->tool) && !kymo_arms_need(python, known, unit))
+				kymo_line_switch_off(known->code, unit, python->tool);
+	}
+}
+
+bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known)
+{
+	if (known->repeats == REPEATS)
+		return true;
+	if (++known->repeats < REPEATS)
+		return false;
+	if (!KYMO_HAS_BRANCH_SIDES)
+		kymo_arms_read(known);
+	known->quiet_left = QUIET_UNITS;
+	quiet(python, known);
+	return true;
+}
+
 bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line)
 {
 	if (!known->lines)
 		return false;
 	known->lines_left -= mark(known, (int64_t)line - known->first_line);
-	if (known->lines_left || kymo_arms_are_pending(known))
-		return false;
-	return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
+	if (!known->lines_left && !kymo_arms_are_pending(known))
+		return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
+	if (known->repeats == REPEATS)
+		quiet(python, known);
+	return false;
 }
 
 void kymo_places_begin(struct kymo_python *python)

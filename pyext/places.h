@@ -3,7 +3,8 @@
  * Coverage: lines and branches are asked for code by code, when it first runs, and lines no longer when all were seen.
  *
  * CPython leaves LINE on at places whose events it does not deliver, such as jumps within one line, and never asks whether
- * they may be switched off; in some loops that is a fifth of the instructions.
+ * they may be switched off; in some loops that is a fifth of the instructions. So where code runs often, they are
+ * switched off for it.
  *
  * All functions: GIL held.
  */
@@ -20,6 +21,14 @@ void kymo_places_begin(struct kymo_python *python);
 
 /* Ask for those of @known, which begins. */
 void kymo_places_open(struct kymo_python *python, struct kymo_code *known);
+
+/*
+ * An event of @known came again whose place is known; true if that was often enough, and it may be switched off.
+ *
+ * From then on the code is taken to be worth a look at its bytecode: lines that were seen are switched off at all
+ * their places, and kymo_arms_wait() is of use.
+ */
+bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known);
 
 /* @line of @known has been recorded; true if no line is asked for any more. */
 bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line);
