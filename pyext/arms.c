@@ -6,18 +6,6 @@
 #include "format/flow.h"
 #include "pyext/arms.h"
 
-struct kymo_told_arms {
-	uint8_t *bits;    /* as in kymo_code.arms; none of those that turned out not to be told */
-	uint32_t count;
-	uint32_t pending; /* so many of them: the first */
-	struct kymo_arm at[];
-};
-
-static uint8_t arm_bit(uint32_t source, bool is_taken)
-{
-	return (uint8_t)(1U << (source % 4 * 2 + is_taken));
-}
-
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last)
 {
 	size_t units = (size_t)Py_SIZE(known->code);
@@ -30,9 +18,9 @@ bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool
 	if (!known->arms || source >= units)
 		return false;
 	arms = &known->arms[source / 4];
-	is_known = *arms & arm_bit(source, is_taken);
-	*arms |= arm_bit(source, is_taken);
-	*is_last = *arms & arm_bit(source, !is_taken);
+	is_known = *arms & kymo_arm_bit(source, is_taken);
+	*arms |= kymo_arm_bit(source, is_taken);
+	*is_last = *arms & kymo_arm_bit(source, !is_taken);
 	return is_known;
 }
 
@@ -98,7 +86,7 @@ static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint
 
 			if (dest == KYMO_NO_UNIT)
 				continue;
-			told->bits[unit / 4] |= arm_bit(unit, is_taken);
+			told->bits[unit / 4] |= kymo_arm_bit(unit, is_taken);
 			told->at[told->count++] = (struct kymo_arm){
 				.source = unit,
 				.dest = dest,
@@ -160,7 +148,7 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 {
 	struct kymo_told_arms *told = known->told_arms;
 
-	if (!told || !(told->bits[source / 4] & arm_bit(source, !is_taken)))
+	if (!told || !(told->bits[source / 4] & kymo_arm_bit(source, !is_taken)))
 		return false;
 	for (uint32_t i = 0; i < told->count; i++) {
 		if (told->at[i].source != source || told->at[i].is_taken == is_taken)
@@ -172,7 +160,7 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 		return true;
 	}
 	/* Nor will it be: nobody asks again. */
-	told->bits[source / 4] &= (uint8_t)~arm_bit(source, !is_taken);
+	told->bits[source / 4] &= (uint8_t)~kymo_arm_bit(source, !is_taken);
 	return false;
 }
 
@@ -205,7 +193,7 @@ bool kymo_arms_need(const struct kymo_python *python, const struct kymo_code *kn
 	for (uint32_t i = 0; told && i < told->count; i++) {
 		const struct kymo_arm *arm = &told->at[i];
 
-		if (arm->dest == unit && !(known->arms && known->arms[arm->source / 4] & arm_bit(arm->source, arm->is_taken)))
+		if (arm->dest == unit && !(known->arms && known->arms[arm->source / 4] & kymo_arm_bit(arm->source, arm->is_taken)))
 			return has_line_event(python, known, arm);
 	}
 	return false;

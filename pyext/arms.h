@@ -21,6 +21,30 @@ struct kymo_arm {
 	bool ends_loop; /* of FOR_ITER, which skips instructions that a generator's end does not */
 };
 
+struct kymo_told_arms {
+	uint8_t *bits;    /* as in kymo_code.arms; none of those that turned out not to be told */
+	uint32_t count;
+	uint32_t pending; /* so many of them: the first */
+	struct kymo_arm at[];
+};
+
+static inline uint8_t kymo_arm_bit(uint32_t source, bool is_taken)
+{
+	return (uint8_t)(1U << (source % 4 * 2 + is_taken));
+}
+
+/*
+ * An arm of the branch at @source, which came again, has nothing to say any more, but BRANCH has to stay on for the other one.
+ * Only once kymo_arms_read() was called.
+ */
+static inline bool kymo_arms_are_settled(const struct kymo_code *known, uint32_t source, bool is_taken)
+{
+	uint8_t one = kymo_arm_bit(source, is_taken), other = kymo_arm_bit(source, !is_taken);
+
+	return known->arms && (known->arms[source / 4] & (one | other)) == one &&
+	       !(known->told_arms && known->told_arms->bits[source / 4] & other);
+}
+
 /* Remember an arm of the branch at @source; true if it was known.  @is_last: both are now. */
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last);
 

@@ -331,7 +331,19 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 }
 
 CALLBACK(branch, jump(self, p, args, KYMO_BRANCH, false))
-CALLBACK(branch_once, arm(self, p, args))
+CALLBACK(branch_first, arm(self, p, args))
+
+static PyObject *branch_once(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
+
+	if (known && kymo_places_are_often(known) &&
+	    kymo_arms_are_settled(known, units(args[1]),
+				  kymo_branch_is_taken(args[0], kymo_long_value(args[1]), kymo_long_value(args[2]))))
+		Py_RETURN_NONE;
+	return branch_first(self, args, nargs, names);
+}
+
 CALLBACK_IF(kymo_is_ready_for_branch, branch_bit,
 	    bit(p, kymo_branch_is_taken(args[0], kymo_long_value(args[1]), kymo_long_value(args[2]))))
 #endif

@@ -16,8 +16,6 @@ bool kymo_places_are_local(const Kymo__Config *config)
 	       !(config->events & ~(EVENT(PY_START) | LOCAL));
 }
 
-/* So often something of a code object has to repeat itself: what follows costs as much as some dozens of events. */
-#define REPEATS 16
 /* A code object's lines are looked at again at each that is new, but not for ever if they are many. */
 #define QUIET_UNITS (1U << 20)
 
@@ -150,9 +148,9 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 
 bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known)
 {
-	if (known->repeats == REPEATS)
+	if (kymo_places_are_often(known))
 		return true;
-	if (++known->repeats < REPEATS)
+	if (++known->repeats < KYMO_REPEATS)
 		return false;
 	if (!KYMO_HAS_BRANCH_SIDES)
 		kymo_arms_read(known);
@@ -168,7 +166,7 @@ bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, u
 	known->lines_left -= mark(known, (int64_t)line - known->first_line);
 	if (!known->lines_left && !kymo_arms_are_pending(known))
 		return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
-	if (known->repeats == REPEATS)
+	if (kymo_places_are_often(known))
 		quiet(python, known);
 	return false;
 }

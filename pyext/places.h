@@ -13,6 +13,9 @@
 
 #include "pyext/codes.h"
 
+/* So often something of a code object has to repeat itself: what follows costs as much as some dozens of events. */
+#define KYMO_REPEATS 16
+
 /* Events of @config can be asked for code by code, as long as no other code than that on the stack has begun. */
 bool kymo_places_are_local(const Kymo__Config *config);
 
@@ -29,6 +32,12 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known);
  * their places, and kymo_arms_wait() is of use.
  */
 bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known);
+
+/* That was so already. */
+static inline bool kymo_places_are_often(const struct kymo_code *known)
+{
+	return known->repeats == KYMO_REPEATS;
+}
 
 /* @line of @known has been recorded; true if no line is asked for any more. */
 bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line);
