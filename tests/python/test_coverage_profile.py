@@ -71,6 +71,57 @@ def test_arms_that_are_taken_late(check_same_sets):
     assert len(once) > 400
 
 
+@pytest.mark.parametrize("tool", [1, 5])
+@pytest.mark.parametrize("is_late, event", [(False, "LINE"), (True, "LINE"), (True, "INSTRUCTION")])
+def test_another_tool_sees_all_of_code_that_runs_often(is_late, event, tool, record, tmp_path):
+    """Beside Kymo, called before it and after it, no fewer places than alone: where a call is instrumented, CPython has more."""
+    script, seen = tmp_path / "beside.py", tmp_path / "seen"
+    script.write_text(f"""
+import runpy, sys
+LATE, seen, tools = {str(LATE)!r}, open(sys.argv[1], "w"), sys.monitoring
+def begin():
+    tools.use_tool_id({tool}, "other")
+    tools.register_callback({tool}, tools.events.{event}, look)
+    tools.set_events({tool}, tools.events.{event})
+def look(code, where):
+    if code.co_filename == LATE: seen.write(f"{{code.co_name}} {{where}}\\n")
+if not {is_late}: begin()
+late = runpy.run_path(LATE)
+if {is_late}: begin()
+for function, usual, rare in late["CALLS"]:
+    for n in usual + rare: late["call"](function, n)
+tools.set_events({tool}, 0)
+""")
+    subprocess.run([sys.executable, script, seen], check=True, timeout=TIMEOUT, env=environment())
+    alone = {*seen.read_text().splitlines()}
+    record([script, seen], "--events=coverage", "--no-stdlib")
+    assert {*seen.read_text().splitlines()} >= alone and len(alone) > 150
+
+
+def test_a_recording_after_one_in_which_code_ran_often(build, events, tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent("""
+        import kymo
+        def f(x):
+            if x:
+                return 1
+            for y in range(x, 3):
+                if y > 5:
+                    y += 1
+            return 2
+        for number, calls in enumerate(([0] * 90, [0, 0, 1], [1, 0] * 50)):
+            with kymo.record(f"{number}.kymo", events="coverage"):
+                for x in calls:
+                    f(x)
+        """))
+    subprocess.run([sys.executable, script], cwd=tmp_path, check=True, timeout=TIMEOUT,
+                   env=environment({"PYTHONPATH": build / "python"}))
+    first, second, third = ([event for event in events(tmp_path / f"{number}.kymo") if event.get("function") == "f"]
+                            for number in range(3))
+    assert lines_of(second) == lines_of(third) and lines_of(second) - lines_of(first) == {(str(script), 5)}
+    assert branches_of(second) == branches_of(third) and len(branches_of(second)) == len(branches_of(first)) + 1 == 5
+
+
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck),
           phases=[Phase.generate])
 @given(programs())
