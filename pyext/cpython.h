@@ -60,10 +60,10 @@ static inline bool kymo_is_coroutine(PyObject *code)
 /* True if the branch at @offset, which went on at @dest (both in bytes), jumped. */
 bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest);
 
-/* LINE is on for @tool at the instruction at @unit, if there is one. */
+/* LINE is on for @tool at @unit, if that is an instruction. */
 bool kymo_line_is_on(const PyCodeObject *code, uint32_t unit, int tool);
-/* Switch it off, as DISABLE would. */
-void kymo_line_switch_off(PyCodeObject *code, uint32_t unit, int tool);
+/* Switch it off, as DISABLE would; @opcode: what co_code has at @unit. */
+void kymo_line_switch_off(PyCodeObject *code, uint32_t unit, int tool, uint8_t opcode);
 
 /* Offset in bytes of the RESUME at which PY_START is delivered, out of co_code. */
 uint32_t kymo_entry_offset(const uint8_t *bytecode, size_t bytes);

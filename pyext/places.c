@@ -133,6 +133,7 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
 static void quiet(const struct kymo_python *python, struct kymo_code *known)
 {
 	uint32_t units = (uint32_t)Py_SIZE(known->code);
+	PyObject *bytes = NULL;
 
 	if (!known->lines || known->quiet_left < units)
 		return;
@@ -140,10 +141,16 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 	for (struct line_table table = lines_of(known->code); next_line(&table);) {
 		if (!is_marked(known, table.line - known->first_line))
 			continue;
-		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++)
-			if (kymo_line_is_on(known->code, unit, python->tool) && !kymo_arms_need(python, known, unit))
-				kymo_line_switch_off(known->code, unit, python->tool);
+		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++) {
+			if (!kymo_line_is_on(known->code, unit, python->tool) || kymo_arms_need(python, known, unit))
+				continue;
+			if (!bytes)
+				bytes = kymo_code_bytes(known->code);
+			if (bytes)
+				kymo_line_switch_off(known->code, unit, python->tool, (uint8_t)PyBytes_AS_STRING(bytes)[2 * unit]);
+		}
 	}
+	Py_XDECREF(bytes);
 }
 
 bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known)
