@@ -6,6 +6,8 @@
  * ever. But where the other arm leads to an instruction with a line of its own that nothing else leads to, the first
  * LINE event there tells of it. Such an arm is told by its line, and pending once BRANCH is switched off for its sake.
  *
+ * A debugger that moves the frame to that very place is taken for the branch.
+ *
  * That takes reading the bytecode, for which kymo_places_repeat() finds the moment.
  *
  * All functions: GIL held.

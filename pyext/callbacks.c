@@ -333,6 +333,7 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 CALLBACK(branch, jump(self, p, args, KYMO_BRANCH, false))
 CALLBACK(branch_first, arm(self, p, args))
 
+/* Most events are of branches that go one way for ever and cannot be switched off: nothing is recorded of them. */
 static PyObject *branch_once(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);

@@ -4,7 +4,7 @@
  *
  * CPython leaves LINE on at places whose events it does not deliver, such as jumps within one line, and never asks whether
  * they may be switched off; in some loops that is a fifth of the instructions. So where code runs often, they are
- * switched off for it.
+ * switched off for it: see docs/decisions/0011-lines-switched-off.md.
  *
  * All functions: GIL held.
  */
