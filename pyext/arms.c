@@ -5,6 +5,7 @@
 
 #include "format/flow.h"
 #include "pyext/arms.h"
+#include "pyext/places.h"
 
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last)
 {
@@ -65,8 +66,18 @@ static uint32_t find_dest(const struct kymo_flow *flow, const uint8_t *counts, u
 	return end;
 }
 
-/* The arms of @flow that nothing else leads to the end of. */
-static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint8_t *counts)
+/*
+ * LINE has an event at @dest, where an arm of the branch at @unit leads: only if the instruction before was of another
+ * line, which at a loop's end may be what FOR_ITER skips.
+ */
+static bool has_line_event(const struct kymo_flow *flow, const int32_t *lines, uint32_t unit, uint32_t dest)
+{
+	return lines[dest] >= 0 && lines[dest] != lines[unit] &&
+	       (flow->at[unit].op != KYMO_OP_FOR_ITER || dest == flow->at[unit].next || lines[dest] != lines[dest - 1]);
+}
+
+/* The arms of @flow that a LINE event tells of; @lines by unit. */
+static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint8_t *counts, const int32_t *lines)
 {
 	struct kymo_told_arms *told = NULL;
 	uint32_t branches = 0;
@@ -84,14 +95,13 @@ static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint
 		for (int is_taken = 0; is_taken < 2 && kymo_op_is_branch(flow->at[unit].op); is_taken++) {
 			uint32_t dest = find_dest(flow, counts, unit, is_taken);
 
-			if (dest == KYMO_NO_UNIT)
+			if (dest == KYMO_NO_UNIT || !has_line_event(flow, lines, unit, dest))
 				continue;
 			told->bits[unit / 4] |= kymo_arm_bit(unit, is_taken);
 			told->at[told->count++] = (struct kymo_arm){
 				.source = unit,
 				.dest = dest,
 				.is_taken = is_taken,
-				.ends_loop = is_taken && flow->at[unit].op == KYMO_OP_FOR_ITER,
 			};
 		}
 	}
@@ -102,36 +112,22 @@ void kymo_arms_read(struct kymo_code *known)
 {
 	PyCodeObject *code = known->code;
 	PyObject *bytecode = kymo_code_bytes(code);
+	int32_t *lines = kymo_places_lines(code);
 	struct kymo_flow flow;
 	uint8_t *counts;
 
-	if (!bytecode)
-		return;
-	if (!kymo_flow_read(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), (const uint8_t *)PyBytes_AS_STRING(bytecode),
+	if (bytecode && lines && !kymo_flow_read(&flow, KYMO_FLOW_VERSION(PY_VERSION_HEX), (const uint8_t *)PyBytes_AS_STRING(bytecode),
 			    (size_t)PyBytes_GET_SIZE(bytecode),
 			    (const uint8_t *)PyBytes_AS_STRING(code->co_exceptiontable),
 			    (size_t)PyBytes_GET_SIZE(code->co_exceptiontable))) {
 		counts = flow.is_exact ? count_ways(&flow) : NULL;
 		if (counts)
-			known->told_arms = find_arms(&flow, counts);
+			known->told_arms = find_arms(&flow, counts, lines);
 		free(counts);
 		kymo_flow_release(&flow);
 	}
-	Py_DECREF(bytecode);
-}
-
-static int line_of(const struct kymo_code *known, uint32_t unit)
-{
-	return PyCode_Addr2Line(known->code, (int)(unit * KYMO_CODE_UNIT));
-}
-
-/* LINE has an event at the end of @arm: only if the instruction before was of another line. */
-static bool has_line_event(const struct kymo_python *python, const struct kymo_code *known, const struct kymo_arm *arm)
-{
-	int line = line_of(known, arm->dest);
-
-	return kymo_line_is_on(known->code, arm->dest, python->tool) && line_of(known, arm->source) != line &&
-	       (!arm->ends_loop || line_of(known, arm->dest - 1) != line);
+	free(lines);
+	Py_XDECREF(bytecode);
 }
 
 /* @i becomes one of those that are pending, or @is_pending: is none any more. */
@@ -153,7 +149,7 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 	for (uint32_t i = 0; i < told->count; i++) {
 		if (told->at[i].source != source || told->at[i].is_taken == is_taken)
 			continue;
-		if (!has_line_event(python, known, &told->at[i]))
+		if (!kymo_line_is_on(known->code, told->at[i].dest, python->tool))
 			break;
 		if (i >= told->pending)
 			exchange(told, i, false);
@@ -186,7 +182,7 @@ bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm)
 	return false;
 }
 
-bool kymo_arms_need(const struct kymo_python *python, const struct kymo_code *known, uint32_t unit)
+bool kymo_arms_need(const struct kymo_code *known, uint32_t unit)
 {
 	const struct kymo_told_arms *told = known->told_arms;
 
@@ -194,7 +190,7 @@ bool kymo_arms_need(const struct kymo_python *python, const struct kymo_code *kn
 		const struct kymo_arm *arm = &told->at[i];
 
 		if (arm->dest == unit && !(known->arms && known->arms[arm->source / 4] & kymo_arm_bit(arm->source, arm->is_taken)))
-			return has_line_event(python, known, arm);
+			return true;
 	}
 	return false;
 }

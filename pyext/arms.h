@@ -20,7 +20,6 @@
 struct kymo_arm {
 	uint32_t source, dest; /* units */
 	bool is_taken;
-	bool ends_loop; /* of FOR_ITER, which skips instructions that a generator's end does not */
 };
 
 struct kymo_told_arms {
@@ -63,7 +62,7 @@ bool kymo_arms_are_pending(const struct kymo_code *known);
 bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm);
 
 /* LINE has to stay on at @unit of @known: an arm that was not taken yet ends there. */
-bool kymo_arms_need(const struct kymo_python *python, const struct kymo_code *known, uint32_t unit);
+bool kymo_arms_need(const struct kymo_code *known, uint32_t unit);
 
 /* Another recording begins, or @known ends. */
 void kymo_arms_forget(struct kymo_code *known);

@@ -76,6 +76,20 @@ static struct line_table lines_of(const PyCodeObject *code)
 	};
 }
 
+int32_t *kymo_places_lines(const PyCodeObject *code)
+{
+	size_t units = (size_t)Py_SIZE(code);
+	int32_t *lines = malloc((units + 1) * sizeof(*lines));
+
+	if (!lines)
+		return NULL;
+	memset(lines, -1, (units + 1) * sizeof(*lines));
+	for (struct line_table table = lines_of(code); next_line(&table);)
+		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++)
+			lines[unit] = (int32_t)table.line;
+	return lines;
+}
+
 static bool is_marked(const struct kymo_code *known, int64_t line)
 {
 	return line >= 0 && line < known->line_count && known->lines[line >> 3] >> (line & 7) & 1;
@@ -142,7 +156,7 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 		if (!is_marked(known, table.line - known->first_line))
 			continue;
 		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++) {
-			if (!kymo_line_is_on(known->code, unit, python->tool) || kymo_arms_need(python, known, unit))
+			if (!kymo_line_is_on(known->code, unit, python->tool) || kymo_arms_need(known, unit))
 				continue;
 			if (!bytes)
 				bytes = kymo_code_bytes(known->code);
