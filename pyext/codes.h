@@ -38,7 +38,6 @@ struct kymo_code {
 	struct kymo_told_arms *told_arms; /* ... those that LINE can tell; NULL: that has not been asked, or there are none */
 	bool has_started;    /* coverage: PY_START was recorded */
 	uint8_t repeats;     /* coverage: how often it or a branch came again; see kymo_places_repeat() */
-	uint32_t quiet_left; /* coverage: so many units may still be looked at for lines that were seen */
 	uint8_t *lines;      /* coverage: those that were seen, one bit each from the first on ... */
 	uint32_t line_count; /* ... of so many, ... */
 	uint32_t lines_left; /* ... and how many were not; 0: or that is not watched */

@@ -16,9 +16,6 @@ bool kymo_places_are_local(const Kymo__Config *config)
 	       !(config->events & ~(EVENT(PY_START) | LOCAL));
 }
 
-/* A code object's lines are looked at again at each that is new, but not for ever if they are many. */
-#define QUIET_UNITS (1U << 20)
-
 /* Forms of an entry of co_linetable that say how the line changes. */
 enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LINE = 15 };
 
@@ -149,9 +146,8 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 	uint32_t units = (uint32_t)Py_SIZE(known->code);
 	PyObject *bytes = NULL;
 
-	if (!known->lines || known->quiet_left < units)
+	if (!known->lines)
 		return;
-	known->quiet_left -= units;
 	for (struct line_table table = lines_of(known->code); next_line(&table);) {
 		if (!is_marked(known, table.line - known->first_line))
 			continue;
@@ -175,7 +171,6 @@ bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known)
 		return false;
 	if (!KYMO_HAS_BRANCH_SIDES)
 		kymo_arms_read(known);
-	known->quiet_left = QUIET_UNITS;
 	quiet(python, known);
 	return true;
 }
@@ -187,7 +182,8 @@ bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, u
 	known->lines_left -= mark(known, (int64_t)line - known->first_line);
 	if (!known->lines_left && !kymo_arms_are_pending(known))
 		return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
-	if (kymo_places_are_often(known))
+	/* Not at each line that is new: the whole code object is looked at. */
+	if (kymo_places_are_often(known) && !(known->lines_left & (known->lines_left - 1)))
 		quiet(python, known);
 	return false;
 }
