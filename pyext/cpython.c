@@ -45,12 +45,14 @@ bool kymo_line_is_on(const PyCodeObject *code, uint32_t unit, int tool)
 	return (data->line_tools ? data->line_tools[unit] : data->active_monitors.tools[PY_MONITORING_EVENT_LINE]) >> tool & 1;
 }
 
-/* What INSTRUMENTED_LINE at @unit stands for. 3.13.2 has the layout of 3.14, whatever this was compiled with. */
+/* What INSTRUMENTED_LINE at @unit stands for; CACHE: not known.  3.13.5 has the layout of 3.14, whatever this was compiled with, 3.13.0 that of 3.12. */
 static uint8_t line_opcode(const _PyCoMonitoringData *data, uint32_t unit)
 {
 	const uint8_t *bytes = (const uint8_t *)data->lines;
 
-	return Py_Version < 0x030d0200 ? bytes[2 * (size_t)unit] : bytes[1 + (size_t)unit * bytes[0]];
+	if (Py_Version < 0x030d0100)
+		return bytes[2 * (size_t)unit];
+	return Py_Version < 0x030d0500 ? CACHE : bytes[1 + (size_t)unit * bytes[0]];
 }
 
 /* What @opcode of a branch is while BRANCH is on; otherwise @opcode. */

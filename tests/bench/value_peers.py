@@ -15,7 +15,7 @@ from measure import KYMO, interval, progress, record, result, run, runner, shown
 
 PEERS = {"pyttd": "py-tt-debug", "codetracer": "codetracer-python-recorder", "hunter": "hunter"}
 FUNCTIONS = ["nested", "branches", "raising", "orders"]
-ROUNDS = 5000
+ROUNDS = 20_000
 
 
 def installed():
