@@ -78,19 +78,20 @@ def test_another_tool_sees_all_of_code_that_runs_often(is_late, event, tool, rec
     script, seen = tmp_path / "beside.py", tmp_path / "seen"
     script.write_text(f"""
 import runpy, sys
-LATE, seen, tools = {str(LATE)!r}, open(sys.argv[1], "w"), sys.monitoring
+LATE, seen, tools = {str(LATE)!r}, set(), sys.monitoring
 def begin():
     tools.use_tool_id({tool}, "other")
     tools.register_callback({tool}, tools.events.{event}, look)
     tools.set_events({tool}, tools.events.{event})
 def look(code, where):
-    if code.co_filename == LATE: seen.write(f"{{code.co_name}} {{where}}\\n")
+    if code.co_filename == LATE: seen.add(f"{{code.co_name}} {{where}}\\n")
 if not {is_late}: begin()
 late = runpy.run_path(LATE)
 if {is_late}: begin()
 for function, usual, rare in late["CALLS"]:
     for n in usual + rare: late["call"](function, n)
 tools.set_events({tool}, 0)
+open(sys.argv[1], "w").writelines(seen)
 """)
     subprocess.run([sys.executable, script, seen], check=True, timeout=TIMEOUT, env=environment())
     alone = {*seen.read_text().splitlines()}
