@@ -123,6 +123,15 @@ work(1000)
     assert len(events(wait_for(tmp_path / "trace.kymo"), "--function", "step")) == 2000
 
 
+@pytest.fixture
+def hangs_up():
+    """SIGHUP ends what is started, also where the tests themselves were started by nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangs_up")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
 def test_signals_to_kymo_are_passed_on(number, start, events, tmp_path):
     recording = start("""
