@@ -15,13 +15,19 @@
 
 int kymo_usage_error(char *const *argv, const char *format, ...)
 {
+	char *message;
 	va_list args;
+	int length;
 
-	fprintf(stderr, "%s: ", argv[0]);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	length = vasprintf(&message, format, args);
 	va_end(args);
+	/* It may quote a configuration file, or a file's name. */
+	fprintf(stderr, "%s: ", argv[0]);
+	kymo_text_put(stderr, length < 0 ? "out of memory" : message);
 	fputc('\n', stderr);
+	if (length >= 0)
+		free(message);
 	return KYMO_EXIT_USAGE;
 }
 
@@ -32,6 +38,18 @@ int kymo_report(const struct kymo_error *error)
 	kymo_text_put(stderr, error->message);
 	fputc('\n', stderr);
 	return KYMO_EXIT_FAILURE;
+}
+
+int kymo_put_json(const json_t *value, size_t flags)
+{
+	char *document = json_dumps(value, flags);
+
+	if (!document)
+		return -1;
+	kymo_json_put_document(stdout, document);
+	putchar('\n');
+	free(document);
+	return 0;
 }
 
 const char *kymo_single_operand(int argc, char **argv, const char *what)

@@ -3,6 +3,7 @@
 #ifndef KYMO_CLI_COMMAND_H
 #define KYMO_CLI_COMMAND_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,6 +46,8 @@ int kymo_usage_error(char *const *argv, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Print the error to stderr and return KYMO_EXIT_FAILURE. */
 int kymo_report(const struct kymo_error *error);
+/* Print @value and a line feed to stdout, what could steer a terminal escaped.  0, or -1: it cannot be written as JSON. */
+int kymo_put_json(const json_t *value, size_t flags);
 /* The one operand that is left after the options, or NULL: reported. */
 const char *kymo_single_operand(int argc, char **argv, const char *what);
 /* Parse a whole number; false: it is none, reported. */

@@ -11,6 +11,7 @@ static const char coverage_help[] =
 	"\n"
 	"  --format=FORMAT       text, markdown, total, lcov, cobertura, json, coverage-db, html\n"
 	"  -o, --output=FILE     where to write; for html, a folder; - for stdout\n"
+	"  -f, --force           as of other commands; FILE is replaced without it, too\n"
 	"  --branch              branches, too\n"
 	"  --source=PLACE        files of this folder or package alone, and those that never ran\n"
 	"  --include=PATTERN     files alone whose name matches\n"

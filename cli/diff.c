@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/python_choice.h"
 #include "diff/diff.h"
@@ -61,12 +62,12 @@ static int trouble(const struct kymo_error *error)
 	return FAILURE;
 }
 
-/* Give @report to the script that makes the page. */
-static int write_page(const json_t *report, const char *path, struct kymo_error *error)
+/* Give @report to the script that makes the page, which writes it to @output. */
+static int make_page(const json_t *report, FILE *output, struct kymo_error *error)
 {
 	static const char name[] = "_diff_page.py";
 	char script[PATH_MAX + sizeof name + 1], python[PATH_MAX], options[] = "-IS";
-	char *argv[] = {python, options, script, (char *)(uintptr_t)path, NULL};
+	char *argv[] = {python, options, script, NULL};
 	struct kymo_package package;
 	posix_spawn_file_actions_t actions;
 	FILE *input = tmpfile();
@@ -89,6 +90,8 @@ static int write_page(const json_t *report, const char *path, struct kymo_error 
 	snprintf(script, sizeof script, "%s/%s", package.folder, name);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fileno(input), STDIN_FILENO);
+	if (output != stdout)
+		posix_spawn_file_actions_adddup2(&actions, fileno(output), STDOUT_FILENO);
 	result = -posix_spawn(&pid, python, &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	fclose(input);
@@ -98,7 +101,15 @@ static int write_page(const json_t *report, const char *path, struct kymo_error 
 		;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
 		return kymo_fail(error, -EIO, "%s", "");
-	return status ? kymo_fail(error, -EIO, "%s was not written", path) : 0;
+	return status ? kymo_fail(error, -EIO, "the page was not written: %s failed", python) : 0;
+}
+
+static int write_page(const json_t *report, const char *path, struct kymo_error *error)
+{
+	struct kymo_output_file file;
+	int result = kymo_output_file_open(&file, path, true, error);
+
+	return result ? result : kymo_output_file_close(&file, make_page(report, file.out, error), error);
 }
 
 static int tell(struct kymo_diff *diff, const struct wanted *wanted, struct kymo_error *error)
@@ -113,9 +124,8 @@ static int tell(struct kymo_diff *diff, const struct wanted *wanted, struct kymo
 		json_object_del(report, "sources");
 	}
 	if (wanted->has_json) {
-		if (json_dumpf(report, stdout, JSON_INDENT(1)))
+		if (kymo_put_json(report, JSON_INDENT(1)))
 			result = kymo_fail(error, -EIO, "the report cannot be written as JSON");
-		putchar('\n');
 	} else if (!wanted->html) {
 		kymo_diff_put_text(stdout, report, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));
 	}

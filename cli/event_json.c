@@ -27,6 +27,10 @@ static void put_json_place(FILE *out, const struct kymo_event *event)
 
 	put_field(out, ",\"file\":", content ? content->file : NULL);
 	put_field(out, ",\"function\":", content ? content->function : NULL);
+	if (event->first_line) {
+		put_number(out, ",\"first_line\":", (uint64_t)event->first_line);
+		put_number(out, ",\"last_line\":", (uint64_t)event->last_line);
+	}
 	if (event->kind >= KYMO_KINDS)
 		return;
 	fputs_unlocked(",\"line\":", out);

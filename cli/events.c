@@ -12,6 +12,7 @@
 #include "replay/describe.h"
 #include "replay/event_values.h"
 #include "replay/merge.h"
+#include "replay/shown_files.h"
 #include "replay/text.h"
 
 static const char help[] =
@@ -49,13 +50,6 @@ static bool wants_stream(const struct kymo_stream *stream, void *context)
 	return kymo_slice_wants_stream(&wanted->slice, stream);
 }
 
-static bool matches_file(const char *pattern, const char *file)
-{
-	const char *slash = strchr(pattern, '/') ? NULL : strrchr(file, '/');
-
-	return !fnmatch(pattern, slash ? slash + 1 : file, 0);
-}
-
 static bool wants_code(struct wanted *wanted, const struct kymo_code *code)
 {
 	if (!wanted->file && !wanted->function)
@@ -64,7 +58,7 @@ static bool wants_code(struct wanted *wanted, const struct kymo_code *code)
 		return false;
 	if (code != wanted->asked) {
 		wanted->asked = code;
-		wanted->is_wanted = (!wanted->file || matches_file(wanted->file, code->content->file)) &&
+		wanted->is_wanted = (!wanted->file || kymo_file_is_like(code->content->file, wanted->file)) &&
 				    (!wanted->function || !fnmatch(wanted->function, code->content->function, 0));
 	}
 	return wanted->is_wanted;

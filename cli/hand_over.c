@@ -80,6 +80,9 @@ static int choose(const struct kymo_package *package, const char *asked, int arg
 	if (asked)
 		return kymo_program_find(asked, path) ? kymo_fail(error, -ENOENT, "there is no program '%s'", asked) : 0;
 	minor = recorded_minor(argc, argv);
+	/* It has the packages that the user has installed. */
+	if (minor >= 0 && kymo_python_of_environment(path) && kymo_python_minor(path) == minor)
+		return 0;
 	snprintf(name, sizeof name, "python3.%d", minor);
 	/* What is there by that name may be a script that finds no such Python. */
 	if (minor >= 0 && !kymo_program_find(name, path) && kymo_python_minor(path) == minor)

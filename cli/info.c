@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/overview.h"
+#include "cli/unrecorded.h"
 #include "replay/describe.h"
 #include "replay/text.h"
 
@@ -16,9 +17,9 @@
 static const char help[] =
 	"usage: kymo info [--json] TRACE\n"
 	"\n"
-	"Print what a trace holds: the command and its configuration, processes and threads,\n"
-	"counts of events, what was lost and why, size, how well times are known, and how many\n"
-	"source files it holds.\n"
+	"Print what a trace holds: the command and its configuration, processes and threads, those\n"
+	"that are not recorded and why, counts of events, what was lost and why, size, how well times\n"
+	"are known, and how many source files it holds.\n"
 	"\n"
 	"  --json   as one JSON object\n"
 	"  --help   this text\n";
@@ -71,6 +72,8 @@ static void print_values(const Kymo__Values *values)
 		fputs(i ? ", " : " in ", stdout);
 		kymo_text_put(stdout, values->only[i]);
 	}
+	if (!values->n_only && values->project)
+		fputs(" in files of the project", stdout);
 	for (size_t i = 0; i < values->n_redact; i++) {
 		fputs(i ? ", " : "; redacted too: ", stdout);
 		kymo_text_put(stdout, values->redact[i]);
@@ -175,6 +178,11 @@ static void print_totals(const struct kymo_overview *overview)
 	if (total->rebuilt)
 		printf(" recorded, %s rebuilt", kymo_text_count(total->rebuilt, count));
 	print_lost(total);
+	if (total->untold)
+		printf("  %s of those lost were of threads that the trace does not tell of\n",
+		       kymo_text_count(total->untold, count));
+	if (total->rebuilt)
+		printf("  recorded and rebuilt, by kind\n");
 	for (unsigned kind = 0; kind < KYMO_EVENT_KINDS; kind++)
 		if (total->by_kind[kind] && kind != KYMO_EVENT_GAP)
 			printf("  %-18s %15s\n", kymo_event_kind_name(kind),
@@ -226,6 +234,7 @@ static void print_text(const struct kymo_overview *overview, const char *path)
 	print_session(overview);
 	for (size_t i = 0; i < definitions->process_count; i++)
 		print_process(overview, &definitions->processes[i]);
+	kymo_unrecorded_print(definitions, 0);
 	print_totals(overview);
 	print_sources(definitions);
 }
@@ -325,8 +334,8 @@ static json_t *json_values(const Kymo__Values *values)
 {
 	if (!values)
 		return json_null();
-	return json_pack("{ss, so, so, si, si, si, si}", "scope", scope_name(values), "for",
-			 json_strings(values->only, values->n_only), "redact", json_strings(values->redact, values->n_redact),
+	return json_pack("{ss, so, sb, so, si, si, si, si}", "scope", scope_name(values), "for",
+			 json_strings(values->only, values->n_only), "project", !values->n_only && values->project, "redact", json_strings(values->redact, values->n_redact),
 			 "depth", (int)values->max_depth, "items", (int)values->max_items, "text", (int)values->max_text_bytes,
 			 "bytes", (int)values->max_bytes);
 }
@@ -372,11 +381,11 @@ static void print_json(const struct kymo_overview *overview)
 			   bytes_per_event(overview), "mean_t_err_ns", mean_error(total),
 			   "largest_t_err_ns", (json_int_t)total->largest_t_err_ns, "damaged",
 			   (json_int_t)(timeline->trace.damage_count + timeline->trace.damage_more));
+	json_object_set_new(object, "unrecorded", kymo_unrecorded_json(definitions, 0));
 	json_object_set_new(object, "sources",
 			    json_pack("{sI, sI, sI}", "held", (json_int_t)sources.held, "verified",
 				      (json_int_t)sources.verified, "missing", (json_int_t)sources.missing));
-	json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-	putchar('\n');
+	kymo_put_json(object, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 	json_decref(object);
 }
 

@@ -68,23 +68,30 @@ int kymo_launch_fork(pid_t *pid, struct kymo_error *error)
 	return *pid < 0 ? kymo_fail(error, -errno, "cannot fork: %s", strerror(errno)) : !*pid;
 }
 
-int kymo_launch_wait(pid_t pid)
+static bool has_ended(pid_t pid, int *status, const struct kymo_watcher *watcher)
 {
+	return watcher && watcher->session_dir ? kymo_watcher_serve(watcher, pid, status) : waitpid(pid, status, WNOHANG) == pid;
+}
+
+int kymo_launch_wait(pid_t pid, void (*look)(void *context), void *context, const struct kymo_watcher *watcher)
+{
+	const struct timespec step = {.tv_nsec = 100000000}, second = {.tv_sec = 1};
 	uint64_t deadline_ns = 0;
 	unsigned terminations = 0;
 	sigset_t signals;
 
 	fill_waited(&signals);
 	for (;;) {
-		const struct timespec step = {.tv_sec = 0, .tv_nsec = 100000000};
 		siginfo_t info;
 		int status, number;
 
-		if (waitpid(pid, &status, WNOHANG) == pid)
+		if (has_ended(pid, &status, watcher))
 			return status;
 		if (deadline_ns && kymo_monotonic_ns() >= deadline_ns)
 			return -1;
-		number = sigtimedwait(&signals, &info, deadline_ns ? &step : NULL);
+		number = sigtimedwait(&signals, &info, deadline_ns ? &step : look ? &second : NULL);
+		if (number < 0 && errno == EAGAIN && look)
+			look(context);
 		if (number <= 0 || number == SIGCHLD)
 			continue;
 		/* From the kernel, that is from the terminal: the program has got it, too. */
@@ -116,7 +123,7 @@ static bool has_reader(const struct kymo_session_page *page)
 	return !is_gone((pid_t)kymo_load_relaxed_u32(&page->reader_pid));
 }
 
-int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir)
+int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir, const struct kymo_watcher *watcher)
 {
 	struct timespec step = {.tv_sec = 0, .tv_nsec = 200000};
 	uint64_t look_ns = 0;
@@ -126,10 +133,13 @@ int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *sess
 	fill_waited(&signals);
 	/* Acquire: the file has its name when the state says so.  Pairs with the reader's release. */
 	while (kymo_load_acquire_u32(&page->reader_state) != KYMO_READER_CLOSED) {
-		int number = sigtimedwait(&signals, NULL, &step);
+		int number = sigtimedwait(&signals, NULL, &step), status;
 
+		/* What the program has left behind may still be watched. */
+		if (watcher && watcher->session_dir)
+			(void)kymo_watcher_serve(watcher, 0, &status);
 		if (number == SIGINT || number == SIGTERM || number == SIGHUP)
-			kymo_store_release_u32(&page->stop_wanted, 1);
+			kymo_store_release_u32(&page->stop_wanted, KYMO_STOP_SEAL);
 		if (step.tv_nsec < 10000000)
 			step.tv_nsec += step.tv_nsec / 4;
 		if (kymo_monotonic_ns() < look_ns)

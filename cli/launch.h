@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "cli/watcher.h"
 #include "format/chunk.h"
 #include "format/error.h"
 
@@ -21,15 +22,17 @@ int kymo_launch_fork(pid_t *pid, struct kymo_error *error);
 
 /*
  * Wait until @pid ends; pass on the signals that reach us and not it.  Returns its status as
- * from waitpid(), or -1 when it lives on though we were told twice to end.
+ * from waitpid(), or -1 when it lives on though we were told twice to end.  @look: NULL, or
+ * called with @context about once a second meanwhile.  @watcher: NULL, or serves those that are
+ * watched.
  */
-int kymo_launch_wait(pid_t pid);
+int kymo_launch_wait(pid_t pid, void (*look)(void *context), void *context, const struct kymo_watcher *watcher);
 
 /*
  * Wait until the trace is sealed and the session removed; a signal that asks us to end hastens
  * it.  0, or -1: the reader is gone without having sealed it.
  */
-int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir);
+int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir, const struct kymo_watcher *watcher);
 
 /* The exit status for @status, or, where it was a signal, the same death. */
 int kymo_launch_end(int status);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "replay/text.h"
 
 static const struct command {
 	const char *name;
@@ -79,6 +80,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
 		if (!strcmp(verb, commands[i].name))
 			return finish(run(&commands[i], argc - 1, argv + 1));
-	fprintf(stderr, "kymo: no verb '%s'; kymo --help lists them\n", verb);
+	fputs("kymo: no verb '", stderr);
+	kymo_text_put(stderr, verb);
+	fputs("'; kymo --help lists them\n", stderr);
 	return KYMO_EXIT_USAGE;
 }

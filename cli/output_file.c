@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ static void watch_signals(void)
 int kymo_output_file_open(struct kymo_output_file *file, const char *path, bool is_forced, struct kymo_error *error)
 {
 	struct stat status;
-	bool exists;
+	bool exists, is_in_place;
 	int fd;
 
 	if (!path || !strcmp(path, "-")) {
@@ -40,15 +41,18 @@ int kymo_output_file_open(struct kymo_output_file *file, const char *path, bool 
 	}
 	*file = (struct kymo_output_file){.path = path, .is_forced = is_forced};
 	exists = !stat(path, &status);
+	is_in_place = !strncmp(path, "/dev/", 5) || (exists && !S_ISREG(status.st_mode));
 	if (exists && S_ISDIR(status.st_mode))
 		return kymo_fail(error, -EISDIR, "cannot write %s: it is a folder", path);
-	if (exists && S_ISREG(status.st_mode) && !is_forced)
+	if (exists && !is_in_place && !is_forced)
 		return kymo_fail(error, -EEXIST, "%s exists; -f replaces it", path);
-	if ((!exists || S_ISREG(status.st_mode)) &&
-	    snprintf(file->temporary, sizeof file->temporary, "%s.%ld.incomplete", path, (long)getpid()) >=
-		    (int)sizeof file->temporary)
+	/* Of a link, what it leads to is replaced. */
+	if (!exists || !realpath(path, file->name))
+		snprintf(file->name, sizeof file->name, "%s", path);
+	if (!is_in_place && snprintf(file->temporary, sizeof file->temporary, "%s.%ld.incomplete", file->name,
+				     (long)getpid()) >= (int)sizeof file->temporary)
 		return kymo_fail(error, -ENAMETOOLONG, "cannot write %s: %s", path, strerror(ENAMETOOLONG));
-	fd = *file->temporary ? open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+	fd = *file->temporary ? open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
 			      : open(path, O_WRONLY | O_CLOEXEC);
 	file->out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!file->out)
@@ -71,13 +75,13 @@ int kymo_output_file_check(struct kymo_output_file *file, struct kymo_error *err
 static int give_name(const struct kymo_output_file *file)
 {
 	if (file->is_forced)
-		return rename(file->temporary, file->path) ? -errno : 0;
+		return rename(file->temporary, file->name) ? -errno : 0;
 	/* Another may have made it meanwhile. */
-	if (!renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->path, RENAME_NOREPLACE))
+	if (!renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->name, RENAME_NOREPLACE))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	return link(file->temporary, file->path) || unlink(file->temporary) ? -errno : 0;
+	return link(file->temporary, file->name) || unlink(file->temporary) ? -errno : 0;
 }
 
 int kymo_output_file_close(struct kymo_output_file *file, int result, struct kymo_error *error)

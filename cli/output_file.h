@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A file that a verb writes: it is there under its name when it is whole, or not at all. */
+/*
+ * A file that a verb writes: it is there under its name when it is whole, or not at all.  It is for the eyes of its
+ * user alone, as traces are: it may hold source, values and names of a program.
+ */
 #ifndef KYMO_CLI_OUTPUT_FILE_H
 #define KYMO_CLI_OUTPUT_FILE_H
 
@@ -12,13 +15,14 @@
 struct kymo_output_file {
 	FILE *out;
 	const char *path; /* as it was asked for; for messages */
+	char name[PATH_MAX]; /* where it goes: @path, or what that leads to */
 	char temporary[PATH_MAX]; /* "": none; it is written in place */
 	bool is_forced;
 };
 
 /*
  * Begin to write @path; NULL or "-": stdout.  A file of that name is refused unless @is_forced.  Devices and pipes are written
- * in place.  Until it is finished a signal that ends the program takes what was written along; there is one such file at a time.
+ * in place, and so is /dev/stdout, whatever it is.  Until it is finished a signal that ends the program takes what was written along; there is one such file at a time.
  */
 KYMO_MUST_CHECK
 int kymo_output_file_open(struct kymo_output_file *file, const char *path, bool is_forced, struct kymo_error *error);

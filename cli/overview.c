@@ -48,7 +48,9 @@ static int summarize(struct kymo_overview *overview, const char *path, struct ky
 					  error);
 		add(&overview->total, &overview->streams[i]);
 	}
-	if (result)
+	if (!result)
+		kymo_summary_add_unstored(&overview->total, &timeline->definitions);
+	else
 		kymo_overview_close(overview);
 	return result;
 }

@@ -11,6 +11,8 @@
 
 #include "cli/command.h"
 #include "cli/sessions.h"
+#include "cli/unrecorded.h"
+#include "recorder/recorder.h"
 #include "replay/describe.h"
 #include "replay/text.h"
 
@@ -92,15 +94,14 @@ static void print_tree(const struct kymo_timeline *timeline, const struct tree *
 
 static void print_unrecorded(const struct kymo_definitions *definitions)
 {
-	for (size_t i = 0; i < definitions->kept_count; i++) {
-		const Kymo__Definition *message = definitions->kept[i];
+	const Kymo__Unrecorded *unrecorded;
 
-		if (message->kind_case != KYMO__DEFINITION__KIND_UNRECORDED)
-			continue;
-		printf("%-7" PRIu32 " ", message->unrecorded->pid);
-		kymo_text_put(stdout, message->unrecorded->command);
+	for (size_t at = 0; (unrecorded = kymo_unrecorded_next(definitions, &at));) {
+		if (unrecorded->pid)
+			printf("%-7" PRIu32 " ", unrecorded->pid);
+		kymo_unrecorded_put_command(definitions, unrecorded);
 		printf("  [not recorded: ");
-		kymo_text_put(stdout, message->unrecorded->reason);
+		kymo_text_put(stdout, unrecorded->reason);
 		printf("]\n");
 	}
 }
@@ -141,6 +142,7 @@ static void print_session(const char *dir, void *context)
 {
 	unsigned *sessions = context;
 	struct kymo_session_page page;
+	struct kymo_error error;
 	Kymo__Config *config;
 	struct dirent *entry;
 	DIR *folder;
@@ -153,6 +155,11 @@ static void print_session(const char *dir, void *context)
 	kymo_text_put(stdout, config->output);
 	putchar('\n');
 	kymo__config__free_unpacked(config, NULL);
+	if (page.reader_state == KYMO_READER_CLOSED && kymo_session_failure(dir, &error)) {
+		printf("  not completed: ");
+		kymo_text_put(stdout, error.message);
+		putchar('\n');
+	}
 	folder = opendir(dir);
 	while (folder && (entry = readdir(folder))) {
 		unsigned long pid = strtoul(entry->d_name, NULL, 10);

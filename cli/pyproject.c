@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/python_choice.h"
@@ -45,6 +46,14 @@ static bool names_us(const char *path)
 	return is_found;
 }
 
+/* Others, such as a FIFO, would keep us waiting, or never end. */
+static bool is_file(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, R_OK);
+}
+
 static bool find(const char *directory, char path[PATH_MAX])
 {
 	size_t length = strlen(directory);
@@ -52,7 +61,7 @@ static bool find(const char *directory, char path[PATH_MAX])
 	for (;;) {
 		if (snprintf(path, PATH_MAX, "%.*s/pyproject.toml", (int)length, directory) <
 			    PATH_MAX &&
-		    !access(path, R_OK))
+		    is_file(path))
 			return true;
 		while (length && directory[length - 1] != '/')
 			length--;

@@ -219,10 +219,37 @@ static bool find_recordable(const struct kymo_package *package, const char *name
 	return false;
 }
 
+/* That of the environment which this program was run from by path: its name on PATH says nothing of what is wanted. */
+static bool find_beside(char path[PATH_MAX])
+{
+	static const char *const marks[] = {"pyvenv.cfg", "conda-meta"};
+	const char *self = program_invocation_name, *slash = strrchr(self, '/');
+	char folder[PATH_MAX], real[PATH_MAX], mark[PATH_MAX + 32];
+
+	if (!slash || snprintf(folder, sizeof folder, "%.*s/", (int)(slash - self), self) >= PATH_MAX ||
+	    !realpath(folder, real) || snprintf(path, PATH_MAX, "%s/python", real) >= PATH_MAX || !is_program(path))
+		return false;
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+		snprintf(mark, sizeof mark, "%s/../%s", real, marks[i]);
+		if (!access(mark, F_OK))
+			return true;
+	}
+	return false;
+}
+
+bool kymo_python_of_environment(char path[PATH_MAX])
+{
+	const char *environment = getenv("VIRTUAL_ENV");
+
+	return (environment && *environment && snprintf(path, PATH_MAX, "%s/bin/python", environment) < PATH_MAX &&
+		is_program(path)) ||
+	       find_beside(path);
+}
+
 int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 		       struct kymo_error *error)
 {
-	const char *asked = getenv("KYMO_PYTHON"), *environment = getenv("VIRTUAL_ENV");
+	const char *asked = getenv("KYMO_PYTHON");
 	char name[16];
 
 	if (asked && *asked) {
@@ -230,8 +257,7 @@ int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 			return kymo_fail(error, -ENOENT, "KYMO_PYTHON: there is no program '%s'", asked);
 		return check_version(package, path, error);
 	}
-	if (environment && *environment &&
-	    snprintf(path, PATH_MAX, "%s/bin/python", environment) < PATH_MAX && is_program(path))
+	if (kymo_python_of_environment(path))
 		return check_version(package, path, error);
 	kymo_fail(error, 0, "no Python on PATH that Kymo can record (KYMO_PYTHON may name another)");
 	if (find_recordable(package, "python3", 1, path, error))

@@ -4,6 +4,7 @@
 #define KYMO_CLI_PYTHON_CHOICE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "format/error.h"
@@ -18,7 +19,14 @@ KYMO_MUST_CHECK
 int kymo_package_find(struct kymo_package *package, struct kymo_error *error);
 
 /*
- * Choose the interpreter for a script: $KYMO_PYTHON, that of the active virtual environment,
+ * The interpreter of the active virtual environment, else of the one, or of Conda's, that this
+ * program was run from by path.  False: neither is there.
+ */
+KYMO_MUST_CHECK
+bool kymo_python_of_environment(char path[PATH_MAX]);
+
+/*
+ * Choose the interpreter for a script: $KYMO_PYTHON, that of kymo_python_of_environment(),
  * `python3` on PATH if it can be recorded, else the newest python3.X there that can.
  */
 KYMO_MUST_CHECK

@@ -12,12 +12,16 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/growth.h"
 #include "cli/launch.h"
 #include "cli/python_choice.h"
 #include "cli/record_options.h"
 #include "cli/until_failure.h"
 #include "format/atomics.h"
+#include "format/counter.h"
+#include "reader/output_name.h"
 #include "reader/reader.h"
+#include "recorder/recorder.h"
 #include "recorder/session_create.h"
 #include "replay/text.h"
 #include "replay/trace.h"
@@ -36,6 +40,7 @@ static const char help[] =
 	"  --values=SCOPE        also what variables hold: args (and what is returned, yielded\n"
 	"                        and raised), locals, globals; none (default)\n"
 	"  --values-for=GLOB     values of files or functions like this only; may be repeated\n"
+	"                        (default: of the project's files; '*': of all)\n"
 	"  --redact=PATTERN      no values of variables and attributes like this, beside those\n"
 	"                        called password, token and the like; may be repeated\n"
 	"  --values-limits=LIST  how much of a value: depth=2,items=20,text=200,bytes=4096\n"
@@ -50,7 +55,10 @@ static const char help[] =
 	"  --omit=GLOB           no files like this; may be repeated\n"
 	"  --no-stdlib           no code of the standard library\n"
 	"  --no-sources          leave the text of source files out of the trace\n"
+	"  --no-code-writes      coverage: write nothing into code objects but through\n"
+	"                        sys.monitoring; slower\n"
 	"  --no-subprocesses     only the command itself, no process that it starts\n"
+	"  --exact-end           watch by ptrace where threads are when they are killed, crash or leave\n"
 	"  --until-failure=N     run the command until it fails, at most N times; keep the failing\n"
 	"                        trace, FILE, and the last passing one, FILE-passed\n"
 	"  --session-dir=DIR     where the shared memory lies while the command runs\n"
@@ -61,7 +69,8 @@ static const char help[] =
 	"\n"
 	"An option that is not given is taken from its variable, as KYMO_RING_SIZE is that of\n"
 	"--ring-size, or from [tool.kymo] in the nearest pyproject.toml. The interpreter is\n"
-	"$KYMO_PYTHON, that of the active virtual environment, python3, or the newest python3.X.\n";
+	"$KYMO_PYTHON, that of the active virtual environment, that of the one from which kymo is\n"
+	"run by path, python3, or the newest python3.X.\n";
 
 struct recording {
 	struct kymo_record_options options;
@@ -70,7 +79,7 @@ struct recording {
 	char name[64];		  /* what is recorded, for the file's name */
 	char program[PATH_MAX];
 	struct kymo_words command;
-	bool has_lost_reader;
+	struct kymo_watcher watcher;
 	int failure; /* exit status where the command is not run */
 };
 
@@ -178,9 +187,7 @@ static int choose_output(struct recording *recording, struct kymo_error *error)
 				  *named == '/' ? "" : "/", named);
 		if (length >= PATH_MAX - 16)
 			return kymo_fail(error, -ENAMETOOLONG, "%s: name too long", named);
-		if (!access(path, F_OK) && !recording->options.config.force)
-			return kymo_fail(error, -EEXIST, "%s exists; -f replaces it", named);
-		return 0;
+		return kymo_output_check(named, recording->options.config.force, error);
 	}
 	localtime_r(&now, &local);
 	strftime(when, sizeof when, "%Y%m%d-%H%M%S", &local);
@@ -243,86 +250,149 @@ static bool has_chunks(const char *path)
 	return is_found;
 }
 
-/* The one line at the end; @dir is the session's folder. */
-static void print_result(const struct recording *recording, const char *dir)
+static void print_name(const struct recording *recording, const char *suffix)
 {
-	const char *name = kymo_shown_path(recording->output, recording->directory);
+	kymo_text_put(stderr, kymo_shown_path(recording->output, recording->directory));
+	fputs(suffix, stderr);
+}
+
+/* The one line at the end, where the reader has completed the trace. */
+static void print_result(const struct recording *recording)
+{
 	char size[KYMO_TEXT_BYTES];
 	struct stat status;
 
-	if (recording->has_lost_reader) {
-		fprintf(stderr, "kymo: the reader was killed; kymo salvage %s makes a trace of what "
-				"it left\n", dir);
-	} else if (stat(recording->output, &status)) {
-		fprintf(stderr, "kymo: the trace was not completed; what there is lies in ");
-		kymo_text_put(stderr, name);
-		fprintf(stderr, ".incomplete\n");
-	} else if (!recording->options.config.quiet) {
-		fprintf(stderr, "kymo: recorded ");
-		kymo_text_put(stderr, name);
-		fprintf(stderr, " (%s)%s\n", kymo_text_size((uint64_t)status.st_size, size),
-			has_chunks(recording->output)
-				? ""
-				: ", but no Python recorded anything: kymo ps may say why");
-	}
+	if (recording->options.config.quiet || stat(recording->output, &status))
+		return;
+	fprintf(stderr, "kymo: recorded ");
+	print_name(recording, "");
+	fprintf(stderr, " (%s)%s\n", kymo_text_size((uint64_t)status.st_size, size),
+		has_chunks(recording->output) ? ""
+					      : ", but no Python recorded anything: kymo ps may say why");
 }
 
-/* Everything from the session's start to the program's end.  Returns as waitpid() does. */
-static int run(struct recording *recording, const char *dir, int *status, struct kymo_error *error)
+/* The same where it could not. */
+static void print_failure(const struct recording *recording, const struct kymo_error *error)
+{
+	char incomplete[PATH_MAX + 16];
+	struct kymo_trace trace;
+	bool is_whole;
+
+	kymo_report(error);
+	snprintf(incomplete, sizeof incomplete, "%s.incomplete", recording->output);
+	if (kymo_trace_open(&trace, incomplete, 0, NULL))
+		return;
+	is_whole = trace.is_complete;
+	kymo_trace_close(&trace);
+	fprintf(stderr, is_whole ? "kymo: the trace is complete, but is still called " :
+				   "kymo: what there is of the trace lies in ");
+	print_name(recording, ".incomplete\n");
+}
+
+/* Have the reader end; what it leaves is for nobody. */
+static void discard(const struct recording *recording, struct kymo_session_page *page, const char *dir)
+{
+	kymo_store_release_u32(&page->stop_wanted, KYMO_STOP_DISCARD);
+	kymo_launch_wait_for_reader(page, dir, &recording->watcher);
+}
+
+/* Make the session @dir, and start its reader. */
+static int begin(struct recording *recording, char dir[KYMO_DIR_BYTES], struct kymo_session_page **page,
+		 struct kymo_error *error)
 {
 	const struct kymo_reader_options reader = {0};
-	struct kymo_session_page *page;
-	pid_t pid;
-	int result = map_session(dir, &page, error);
+	Kymo__Session session = KYMO__SESSION__INIT;
+	int result;
 
-	if (!result)
-		result = set_environment(dir, error);
+	session.argv = recording->command.words;
+	session.n_argv = recording->command.count;
+	session.working_directory = recording->directory;
+	result = kymo_session_create(&recording->options.config, &session, dir, error);
+	if (result)
+		return result;
+	result = map_session(dir, page, error);
 	if (!result)
 		result = kymo_reader_spawn(dir, &reader, error);
-	if (result) {
+	if (result)
 		kymo_session_remove(dir);
+	return result;
+}
+
+/* Run the command to its end.  @status is as from waitpid(). */
+static int run(struct recording *recording, struct kymo_session_page *page, const char *dir, int *status,
+	       struct kymo_error *error)
+{
+	struct kymo_growth growth = {.output = recording->output, .directory = recording->directory, .began_ns = kymo_monotonic_ns()};
+	bool may_grow = recording->options.config.values && !recording->options.config.quiet;
+	pid_t pid;
+	int result = set_environment(dir, error);
+
+	if (!result) {
+		result = kymo_launch(recording->program, recording->command.words, &pid, error);
+		if (result)
+			cannot_run(recording, result);
+	}
+	if (result) {
+		discard(recording, page, dir);
 		return result;
 	}
-	result = kymo_launch(recording->program, recording->command.words, &pid, error);
-	if (result) {
-		kymo_store_release_u32(&page->stop_wanted, 1);
-		kymo_launch_wait_for_reader(page, dir);
-		unlink(recording->output);
-		return cannot_run(recording, result);
-	}
+	recording->watcher = (struct kymo_watcher){0};
+	/* The program runs: that nobody sees where it ends is no reason to end it. */
+	if (recording->options.has_exact_end && kymo_watcher_begin(&recording->watcher, pid, dir, error))
+		kymo_report(error);
 	kymo_store_release_u32(&page->root_pid, (uint32_t)pid);
-	*status = kymo_launch_wait(pid);
+	*status = kymo_launch_wait(pid, may_grow ? kymo_growth_look : NULL, &growth, &recording->watcher);
 	if (*status < 0) {
-		kymo_store_release_u32(&page->stop_wanted, 1);
+		kymo_store_release_u32(&page->stop_wanted, KYMO_STOP_SEAL);
 	} else {
 		kymo_store_relaxed_u32(&page->root_status, (uint32_t)*status);
 		/* Release: the status before the word that says it is there. */
 		kymo_store_release_u32(&page->root_ended, 1);
 	}
-	recording->has_lost_reader = kymo_launch_wait_for_reader(page, dir) != 0;
 	return 0;
+}
+
+/* Wait for the trace, and say what became of it.  False: there is none by its name. */
+static bool end(const struct recording *recording, struct kymo_session_page *page, const char *dir)
+{
+	struct kymo_error error;
+
+	if (kymo_launch_wait_for_reader(page, dir, &recording->watcher)) {
+		fprintf(stderr, "kymo: the reader was killed; kymo salvage %s makes a trace of what "
+				"it left\n", dir);
+		return false;
+	}
+	if (kymo_session_failure(dir, &error)) {
+		print_failure(recording, &error);
+		/* It holds nothing that the reader has not taken. */
+		kymo_session_remove(dir);
+		return false;
+	}
+	print_result(recording);
+	return true;
 }
 
 /* Once, into recording->output.  Returns an exit status, or ends as the command did. */
 static int record(struct recording *recording)
 {
-	Kymo__Session session = KYMO__SESSION__INIT;
+	struct kymo_session_page *page = NULL;
 	char dir[KYMO_DIR_BYTES];
 	struct kymo_error error;
 	int status, result;
 
-	recording->options.config.output = recording->output;
-	session.argv = recording->command.words;
-	session.n_argv = recording->command.count;
-	session.working_directory = recording->directory;
-	result = kymo_session_create(&recording->options.config, &session, dir, &error);
+	do {
+		recording->options.config.output = recording->output;
+		result = begin(recording, dir, &page, &error);
+		/* Another recording that began in the same second may have taken the name. */
+	} while (result == -EEXIST && !recording->options.output && !choose_output(recording, &error));
 	if (!result)
-		result = run(recording, dir, &status, &error);
+		result = run(recording, page, dir, &status, &error);
 	if (result) {
 		kymo_report(&error);
 		return recording->failure;
 	}
-	print_result(recording, dir);
+	if (!end(recording, page, dir) && !status)
+		return KYMO_EXIT_FAILURE;
 	return kymo_launch_end(status);
 }
 

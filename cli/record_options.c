@@ -37,7 +37,9 @@ static const struct setting {
 	[KYMO_RECORD_OMIT] = {"omit", 0, LIST},
 	[KYMO_RECORD_NO_STDLIB] = {"no-stdlib", 0, FLAG},
 	[KYMO_RECORD_NO_SOURCES] = {"no-sources", 0, FLAG},
+	[KYMO_RECORD_NO_CODE_WRITES] = {"no-code-writes", 0, FLAG},
 	[KYMO_RECORD_NO_SUBPROCESSES] = {"no-subprocesses", 0, FLAG},
+	[KYMO_RECORD_EXACT_END] = {"exact-end", 0, FLAG},
 	[KYMO_RECORD_SESSION_DIR] = {"session-dir", 0, WORD},
 	[KYMO_RECORD_OUTPUT] = {"output", 'o', WORD},
 	[KYMO_RECORD_FORCE] = {"force", 'f', FLAG},
@@ -163,8 +165,14 @@ static int apply(struct reading *reading, enum kymo_record_option option, struct
 	case KYMO_RECORD_NO_SOURCES:
 		config->no_sources = true;
 		break;
+	case KYMO_RECORD_NO_CODE_WRITES:
+		config->no_code_writes = true;
+		break;
 	case KYMO_RECORD_NO_SUBPROCESSES:
 		config->no_subprocesses = true;
+		break;
+	case KYMO_RECORD_EXACT_END:
+		options->has_exact_end = true;
 		break;
 	case KYMO_RECORD_SESSION_DIR:
 		result = make_absolute(value, directory);

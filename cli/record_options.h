@@ -6,6 +6,8 @@
 #ifndef KYMO_CLI_RECORD_OPTIONS_H
 #define KYMO_CLI_RECORD_OPTIONS_H
 
+#include <stdbool.h>
+
 #include "cli/words.h"
 #include "format/metadata.pb-c.h"
 
@@ -26,7 +28,9 @@ enum kymo_record_option {
 	KYMO_RECORD_OMIT,
 	KYMO_RECORD_NO_STDLIB,
 	KYMO_RECORD_NO_SOURCES,
+	KYMO_RECORD_NO_CODE_WRITES,
 	KYMO_RECORD_NO_SUBPROCESSES,
+	KYMO_RECORD_EXACT_END,
 	KYMO_RECORD_SESSION_DIR,
 	KYMO_RECORD_OUTPUT,
 	KYMO_RECORD_FORCE,
@@ -40,6 +44,7 @@ struct kymo_record_options {
 	const char *output;  /* as the user wrote it; NULL: none */
 	const char *flag;    /* "-m", "-c" or NULL */
 	char *flag_value;
+	bool has_exact_end;
 	uint64_t attempts; /* at most, until one fails; 0: once, whatever comes of it */
 	struct kymo_words given[KYMO_RECORD_OPTIONS];
 };

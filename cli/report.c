@@ -14,6 +14,7 @@ static const char help[] =
 	"  -o, --output=FILE    where to write\n"
 	"  -f, --force          replace FILE if it exists\n"
 	KYMO_SLICE_HELP
+	KYMO_SHOWN_HELP
 	"  --overhead=TIME      take so much off for each call and return, in the table of functions\n"
 	"  --python=PROGRAM     the Python to use; else one of the version that recorded\n"
 	"  --help               this text\n";

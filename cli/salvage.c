@@ -11,13 +11,15 @@
 #include "cli/progress.h"
 #include "cli/sessions.h"
 #include "reader/reader.h"
+#include "replay/text.h"
 
 static const char help[] =
 	"usage: kymo salvage [-o FILE] SESSION | TRACE\n"
 	"\n"
 	"Make a complete trace of what is left of a recording whose reader was killed: of its\n"
 	"session folder, or of its NAME.incomplete, to which the session is found if it is still\n"
-	"there. A cut or damaged trace is written again without the damage.\n"
+	"there, wherever it lies; else that is said. A cut or damaged trace is written again without\n"
+	"the damage.\n"
 	"\n"
 	"  -o, --output=FILE   the trace (default: where the recording meant it to go)\n"
 	"  --help              this text\n";
@@ -46,15 +48,18 @@ static bool is_folder(const char *path)
 
 static int salvage(char **argv, const char *path, const char *output)
 {
-	char meant[PATH_MAX], dir[PATH_MAX];
+	char meant[PATH_MAX], dir[PATH_MAX], incomplete[PATH_MAX];
+	const char *named = NULL;
 	struct kymo_progress progress;
 	struct kymo_watch watch = {0};
 	struct kymo_error error;
-	bool has_session = is_folder(path) && realpath(path, dir);
+	bool has_session = is_folder(path) && realpath(path, dir), has_end = true;
 	int result;
 
 	if (!has_session && find_output(path, meant)) {
-		has_session = !kymo_session_of_output(meant, dir);
+		has_session = !kymo_session_of_trace(path, dir);
+		if (has_session)
+			named = realpath(path, incomplete);
 		if (!output)
 			output = meant;
 	}
@@ -63,10 +68,15 @@ static int salvage(char **argv, const char *path, const char *output)
 					      "the new trace", path);
 	kymo_progress_begin(&progress, argv[0], &watch);
 	if (has_session)
-		result = kymo_salvage(dir, output, &watch, &error);
+		result = kymo_salvage(dir, named, output, &watch, &error);
 	else
-		result = kymo_salvage_trace(path, output, &watch, &error);
+		result = kymo_salvage_trace(path, output, &has_end, &watch, &error);
 	kymo_progress_end(&progress);
+	if (!result && !has_end) {
+		fputs("kymo: the session of ", stderr);
+		kymo_text_put(stderr, path);
+		fputs(" is not there any more: events that were not written yet are missing at the end of each thread\n", stderr);
+	}
 	return result ? kymo_report(&error) : KYMO_EXIT_OK;
 }
 

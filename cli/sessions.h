@@ -10,7 +10,10 @@
 #include "format/error.h"
 #include "format/metadata.pb-c.h"
 
-/* Call @visit for each session folder of this user, in the places where they are made. */
+/*
+ * Call @visit for each session folder of this user: in the places where they are made, in what KYMO_SESSION_DIR
+ * names, and wherever a reader runs.
+ */
 void kymo_sessions_visit(void (*visit)(const char *dir, void *context), void *context);
 
 /*
@@ -24,8 +27,8 @@ int kymo_session_read(const char *dir, struct kymo_session_page *page, Kymo__Con
 KYMO_MUST_CHECK
 int kymo_session_of_process(pid_t pid, char dir[PATH_MAX], struct kymo_error *error);
 
-/* Find the session that writes to trace @output, an absolute path.  0 or -ENOENT. */
+/* Find the session that the trace @path was recorded in, if it is still there.  0 or -ENOENT. */
 KYMO_MUST_CHECK
-int kymo_session_of_output(const char *output, char dir[PATH_MAX]);
+int kymo_session_of_trace(const char *path, char dir[PATH_MAX]);
 
 #endif

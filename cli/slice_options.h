@@ -33,6 +33,11 @@ enum kymo_slice_option {
 	"  --thread=T           only of this thread: its native id, its number or its name\n"      \
 	"  --test=ID            only what ran in this test, or context\n"
 
+/* For verbs that fold what is not the project's code. */
+#define KYMO_SHOWN_HELP                                                                           \
+	"  --all                also what is of other code than the project's\n"                 \
+	"  --file=GLOB          only of code from files like this; without a / the last part counts\n"
+
 /* … and for those that show calls. */
 #define KYMO_SLICE_OPTIONS                                             \
 	KYMO_PART_OPTIONS, {"function", required_argument, NULL, KYMO_SLICE_FUNCTION}, \

@@ -44,7 +44,7 @@ static void print_row(const char *name, uint64_t count)
 
 static void print_kinds(const struct kymo_summary *total)
 {
-	printf("events\n");
+	printf(total->rebuilt ? "events, recorded and rebuilt\n" : "events\n");
 	for (unsigned kind = 0; kind < KYMO_EVENT_KINDS; kind++)
 		if (total->by_kind[kind])
 			print_row(kind == KYMO_PY_START_AT ? "PY_START, elsewhere"
@@ -168,7 +168,7 @@ static bool print_functions(const struct kymo_definitions *definitions)
 			contents[count++] = table->items[c].value;
 	}
 	qsort(contents, count, sizeof(struct kymo_content *), compare_contents);
-	printf("functions with the most events, of %zu\n", count);
+	printf("functions with the most events, recorded and rebuilt, of %zu\n", count);
 	for (size_t i = 0; i < count && i < FUNCTIONS_SHOWN && contents[i]->events; i++) {
 		char text[KYMO_TEXT_BYTES];
 

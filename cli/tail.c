@@ -11,24 +11,30 @@
 #include "cli/command.h"
 #include "cli/event_json.h"
 #include "cli/words.h"
+#include "cli/unrecorded.h"
 #include "replay/describe.h"
 #include "replay/event_values.h"
 #include "replay/places.h"
+#include "replay/shown_files.h"
 #include "replay/text.h"
 #include "replay/thread_cursor.h"
 
 static const char help[] =
 	"usage: kymo tail [options] TRACE\n"
 	"\n"
-	"Print the last events of every thread, the newest last, and how each process ended.\n"
+	"Print the last events of every thread, the newest last, and how each process ended; then\n"
+	"those that are not recorded, and why. Events of code that is not the project's, as of\n"
+	"libraries, are counted where they were.\n"
 	"\n"
 	"  -n N               so many events of each thread (default: 10)\n"
+	"  --all              also what is of other code than the project's\n"
+	"  --file GLOB        only of code from files like this; without a / the last part counts\n"
 	"  --kind K[,K…]      only these events, e.g. LINE,RAISE\n"
 	"  --omit GLOB        no events of code from files like this; may be repeated\n"
 	"  --last TIME        only of the last seconds before its end: 1.5, or 12ms, 30us, 5ns\n"
 	"  --until-mark TEXT  end where the last mark with this text is\n"
 	"  --process PID      only of this process\n"
-	"  --json             one JSON object\n"
+	"  --json             one JSON object, of all code\n"
 	"  --help             this text\n";
 
 #define DEFAULT_EVENTS 10
@@ -36,10 +42,18 @@ static const char help[] =
 #define ALL_KINDS UINT64_MAX
 #define VALUE_COLUMNS 100
 
+/* Where the project's code ran long ago, or never, as in a thread of a library's: so many events of a thread are looked through. */
+#define MOST_LOOKED_THROUGH 1000000
+
+struct kept {
+	struct kymo_event event;
+	char *values;	 /* as they are printed; NULL: none */
+	uint64_t folded; /* events of other code that come before it */
+};
+
 /* What is asked for, and the newest events of a thread that are. */
 struct newest {
-	struct kymo_event *events;
-	char **values; /* of each, as they are printed; NULL: none */
+	struct kept *kept;
 	uint64_t room;
 	uint64_t seen; /* events; the last @room of them are kept */
 	uint64_t kinds;
@@ -53,6 +67,12 @@ struct newest {
 	/* the last answer to what --omit asks */
 	const struct kymo_code *asked;
 	bool is_omitted;
+	struct kymo_shown_files shown;
+	bool folds;	 /* events of code that is not shown are counted; else they are left out */
+	bool is_all;	 /* ... or shown, too */
+	uint64_t folded; /* since the last one that is kept */
+	struct kymo_event last_folded;
+	bool is_cut; /* more came before than was looked through */
 };
 
 static bool is_omitted(struct newest *newest, const struct kymo_code *code)
@@ -81,6 +101,12 @@ static bool is_wanted(struct newest *newest, const struct kymo_event *event)
 	return newest->kinds >> event->kind & 1 && event->t_ns >= newest->from_ns && !is_omitted(newest, event->code);
 }
 
+/* Of what is wanted, what is shown itself. */
+static bool is_shown(struct newest *newest, const struct kymo_event *event)
+{
+	return newest->is_all || kymo_shown_files_has(&newest->shown, event->code ? event->code->content : NULL);
+}
+
 static bool is_mark(const struct newest *newest, const struct kymo_event *event)
 {
 	return event->kind == KYMO_EVENT_MARK && event->text && !strcmp(event->text, newest->mark);
@@ -101,17 +127,17 @@ static size_t near_end(const struct kymo_index_entry **chunks, size_t count, uin
 /* Values are in the chunk that the cursor holds, so they are written while it is there. */
 static int keep(struct newest *newest, const struct kymo_event *event)
 {
-	uint64_t place = newest->seen++ % newest->room;
+	struct kept *place = &newest->kept[newest->seen++ % newest->room];
 	size_t bytes;
 	FILE *out;
 
-	free(newest->values[place]);
-	newest->values[place] = NULL;
-	newest->events[place] = *event;
-	newest->events[place].values.payload = NULL; /* that there are some is still known */
+	free(place->values);
+	*place = (struct kept){.event = *event, .folded = newest->folded};
+	place->event.values.payload = NULL; /* that there are some is still known */
+	newest->folded = 0;
 	if (!event->values.bytes)
 		return 0;
-	out = open_memstream(&newest->values[place], &bytes);
+	out = open_memstream(&place->values, &bytes);
 	if (!out)
 		return -ENOMEM;
 	if (newest->as_json)
@@ -121,6 +147,19 @@ static int keep(struct newest *newest, const struct kymo_event *event)
 	return fclose(out) ? -ENOMEM : 0;
 }
 
+static int take(struct newest *newest, const struct kymo_event *event)
+{
+	if (newest->is_seeking)
+		return is_mark(newest, event) ? keep(newest, event) : 0;
+	if (!is_wanted(newest, event))
+		return 0;
+	if (is_shown(newest, event))
+		return keep(newest, event);
+	newest->folded++;
+	newest->last_folded = *event;
+	return 0;
+}
+
 static int collect_from(struct kymo_timeline *timeline, const struct kymo_stream *stream, size_t chunk,
 			struct newest *newest, struct kymo_error *error)
 {
@@ -128,7 +167,7 @@ static int collect_from(struct kymo_timeline *timeline, const struct kymo_stream
 	struct kymo_event event;
 	int result;
 
-	newest->seen = 0;
+	newest->seen = newest->folded = 0;
 	if (newest->is_seeking)
 		kymo_cursor_init_recorded(&cursor, timeline, stream);
 	else
@@ -140,14 +179,19 @@ static int collect_from(struct kymo_timeline *timeline, const struct kymo_stream
 			result = 0;
 			break;
 		}
-		if (newest->is_seeking ? is_mark(newest, &event) : is_wanted(newest, &event))
-			if (keep(newest, &event)) {
-				result = kymo_fail(error, -ENOMEM, "out of memory");
-				break;
-			}
+		if (take(newest, &event)) {
+			result = kymo_fail(error, -ENOMEM, "out of memory");
+			break;
+		}
 	}
 	kymo_cursor_release(&cursor);
 	return result;
+}
+
+static bool is_far_back(const struct newest *newest, const struct kymo_index_entry **chunks, size_t count, size_t chunk)
+{
+	return newest->folds && !newest->is_seeking &&
+	       chunks[count - 1]->first_ordinal - chunks[chunk]->first_ordinal >= MOST_LOOKED_THROUGH;
 }
 
 /* How many of the stream's chunks begin before that. */
@@ -177,7 +221,8 @@ static int collect(struct kymo_timeline *timeline, const struct kymo_stream *str
 		int result = collect_from(timeline, stream, chunk, newest, error);
 		size_t back = 2 * (count - chunk);
 
-		if (result || !chunk || newest->seen >= newest->room ||
+		newest->is_cut = chunk && is_far_back(newest, chunks, count, chunk);
+		if (result || !chunk || newest->seen >= newest->room || newest->is_cut ||
 		    kymo_clock_ns(&timeline->clock, chunks[chunk]->open_clock) < newest->from_ns)
 			return result;
 		chunk = back < count ? count - back : 0;
@@ -189,6 +234,22 @@ static uint64_t first_kept(const struct newest *newest)
 	return newest->seen > newest->room ? newest->seen - newest->room : 0;
 }
 
+/* Between events that are shown, or at the end of the thread. */
+static void print_folded(const struct newest *newest, uint64_t count, bool is_at_end)
+{
+	char text[KYMO_TEXT_BYTES];
+
+	if (!count || !newest->folds)
+		return;
+	printf("    %14s  %s%s of other code (--all)", "…", newest->is_cut && is_at_end && !newest->seen ? "more than " : "",
+	       kymo_text_counted(count, "event", text));
+	if (is_at_end) {
+		printf(", the last: %s ", kymo_event_kind_name(newest->last_folded.kind));
+		kymo_event_put_place(stdout, &newest->last_folded);
+	}
+	putchar('\n');
+}
+
 static void print_stream(const struct kymo_stream *stream, const struct newest *newest)
 {
 	fputs("  ", stdout);
@@ -197,15 +258,19 @@ static void print_stream(const struct kymo_stream *stream, const struct newest *
 		printf(", id %" PRIu64, stream->thread->native_id);
 	putchar('\n');
 	for (uint64_t i = first_kept(newest); i < newest->seen; i++) {
-		const struct kymo_event *event = &newest->events[i % newest->room];
+		const struct kept *kept = &newest->kept[i % newest->room];
+		const struct kymo_event *event = &kept->event;
 
+		/* What came before the first one is what -n leaves out. */
+		print_folded(newest, i > first_kept(newest) ? kept->folded : 0, false);
 		printf("    %14.6f  %-17s ", (double)event->t_ns / 1e9,
 		       kymo_event_kind_name(event->kind));
 		kymo_event_put_place(stdout, event);
-		if (newest->values[i % newest->room])
-			fputs(newest->values[i % newest->room], stdout);
+		if (kept->values)
+			fputs(kept->values, stdout);
 		putchar('\n');
 	}
+	print_folded(newest, newest->folded, true);
 }
 
 static void print_stream_json(const struct kymo_stream *stream, const struct newest *newest)
@@ -218,12 +283,14 @@ static void print_stream_json(const struct kymo_stream *stream, const struct new
 		fputs("null", stdout);
 	fputs(",\"events\":[", stdout);
 	for (uint64_t i = first_kept(newest); i < newest->seen; i++) {
+		const struct kept *kept = &newest->kept[i % newest->room];
+
 		if (i > first_kept(newest))
 			putchar(',');
-		if (newest->values[i % newest->room])
-			fputs(newest->values[i % newest->room], stdout);
+		if (kept->values)
+			fputs(kept->values, stdout);
 		else
-			kymo_event_put_json(stdout, &newest->events[i % newest->room]);
+			kymo_event_put_json(stdout, &kept->event);
 	}
 	fputs("]}", stdout);
 }
@@ -244,6 +311,16 @@ static void print_process_json(const struct kymo_timeline *timeline, const struc
 	printf("{\"pid\":%" PRIu32 ",\"end\":", process->pid);
 	kymo_json_put(stdout, kymo_describe_end(timeline, process, text));
 	fputs(",\"threads\":[", stdout);
+}
+
+static void print_unrecorded_json(const struct kymo_definitions *definitions, uint64_t pid, bool has_processes)
+{
+	json_t *unrecorded = kymo_unrecorded_json(definitions, pid);
+
+	fputs(has_processes ? "]}],\"unrecorded\":" : "],\"unrecorded\":", stdout);
+	json_dumpf(unrecorded, stdout, JSON_COMPACT);
+	fputs("}\n", stdout);
+	json_decref(unrecorded);
 }
 
 static int print(struct kymo_timeline *timeline, struct newest *newest, struct kymo_error *error)
@@ -277,7 +354,9 @@ static int print(struct kymo_timeline *timeline, struct newest *newest, struct k
 		}
 	}
 	if (newest->as_json)
-		fputs(process ? "]}]}\n" : "]}\n", stdout);
+		print_unrecorded_json(&timeline->definitions, newest->process, process != NULL);
+	else
+		kymo_unrecorded_print(&timeline->definitions, newest->process);
 	return 0;
 }
 
@@ -298,8 +377,8 @@ static int find_mark(struct kymo_timeline *timeline, struct newest *newest, stru
 		result = collect(timeline, stream, newest, error);
 		if (result)
 			return result;
-		if (newest->seen && (!newest->until.stream || newest->events[0].t_ns > newest->until.t_ns))
-			newest->until = newest->events[0];
+		if (newest->seen && (!newest->until.stream || newest->kept[0].event.t_ns > newest->until.t_ns))
+			newest->until = newest->kept[0].event;
 		/* Further back than the one that was found nobody has to look. */
 		if (newest->until.stream)
 			newest->from_ns = newest->until.t_ns;
@@ -333,7 +412,8 @@ static int parse(int argc, char **argv, struct newest *newest)
 		{"kind", required_argument, NULL, 'k'}, {"omit", required_argument, NULL, 'o'},
 		{"last", required_argument, NULL, 'l'}, {"process", required_argument, NULL, 'p'},
 		{"json", no_argument, NULL, 'j'},	{"until-mark", required_argument, NULL, 'm'},
-		{"help", no_argument, NULL, 'h'},
+		{"all", no_argument, NULL, 'a'},
+		{"file", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'},
 		{0},
 	};
 	bool is_good = true;
@@ -364,6 +444,12 @@ static int parse(int argc, char **argv, struct newest *newest)
 		case 'p':
 			is_good = kymo_parse_number(argv, "--process", optarg, &newest->process);
 			break;
+		case 'a':
+			newest->is_all = true;
+			break;
+		case 'f':
+			newest->shown.file = optarg;
+			break;
 		case 'j':
 			newest->as_json = true;
 			break;
@@ -374,6 +460,11 @@ static int parse(int argc, char **argv, struct newest *newest)
 			is_good = false;
 		}
 	}
+	if (is_good && newest->is_all && newest->shown.file)
+		return kymo_usage_error(argv, "--all and --file exclude each other");
+	/* Programs get all of it, unless they say what they want. */
+	newest->is_all |= newest->as_json && !newest->shown.file;
+	newest->folds = !newest->is_all && !newest->shown.file;
 	return is_good ? -1 : KYMO_EXIT_USAGE;
 }
 
@@ -390,12 +481,12 @@ static int tail(const char *path, struct newest *newest)
 		timeline.rebuilt_kinds = newest->kinds;
 	else
 		newest->kinds = ALL_KINDS;
-	newest->events = calloc(newest->room, sizeof *newest->events);
-	newest->values = calloc(newest->room, sizeof(*newest->values));
-	if (!newest->events || !newest->values)
+	kymo_shown_files_read(&newest->shown, &timeline.definitions);
+	newest->kept = calloc(newest->room, sizeof(*newest->kept));
+	if (!newest->kept)
 		kymo_fail(&error, -ENOMEM, "out of memory");
 	status = KYMO_EXIT_OK;
-	if (!newest->events || !newest->values || (newest->mark && find_mark(&timeline, newest, &error))) {
+	if (!newest->kept || (newest->mark && find_mark(&timeline, newest, &error))) {
 		status = kymo_report(&error);
 	} else {
 		newest->from_ns = start_of_last(&timeline, newest);
@@ -403,10 +494,9 @@ static int tail(const char *path, struct newest *newest)
 			status = kymo_report(&error);
 	}
 	kymo_report_damage(&timeline.trace);
-	for (uint64_t i = 0; newest->values && i < newest->room; i++)
-		free(newest->values[i]);
-	free(newest->values);
-	free(newest->events);
+	for (uint64_t i = 0; newest->kept && i < newest->room; i++)
+		free(newest->kept[i].values);
+	free(newest->kept);
 	kymo_timeline_close(&timeline);
 	return status;
 }

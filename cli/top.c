@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `kymo top`: finds the trace that a process is recorded into, and hands over to the package. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +11,22 @@
 #include "cli/hand_over.h"
 #include "cli/sessions.h"
 #include "cli/slice_options.h"
+#include "reader/output_name.h"
 
 static const char help[] =
 	"usage: kymo top [options] TRACE|PID\n"
 	"\n"
 	"Print the functions that took most time, themselves or with all that they called, or that\n"
-	"were called most often. Of a recording that still runs, named by its NAME.incomplete or a\n"
-	"process of it, again and again on a terminal: ENTER prints anew, q ends.\n"
+	"were called most often: the project's, and in one row what others took. Of a recording\n"
+	"that still runs, named by its NAME.incomplete or a process of it, again and again on a\n"
+	"terminal: ENTER prints anew, q ends.\n"
 	"\n"
 	"  --sort=COLUMN        self, total or calls; self if not given\n"
 	"  -n N                 so many functions; 30 if not given, or as many as the terminal has\n"
 	"                       room for\n"
 	"  --interval=TIME      how long to wait before it is printed again; 2 if not given\n"
 	KYMO_SLICE_HELP
+	KYMO_SHOWN_HELP
 	"  --overhead=TIME      take so much off for each call and return\n"
 	"  --python=PROGRAM     the Python to use; else one of the version that recorded\n"
 	"  --help               this text\n";
@@ -92,16 +96,18 @@ static int find_trace(pid_t pid, char path[PATH_MAX], struct kymo_error *error)
 /* True if @path is NAME.incomplete, and its reader goes on writing it. */
 static bool is_being_written(const char *path)
 {
-	char name[PATH_MAX], dir[PATH_MAX];
-	size_t length;
+	size_t length = strlen(path);
+	bool is_locked;
+	int fd;
 
-	if (!realpath(path, name))
+	if (length < sizeof suffix || strcmp(path + length - (sizeof suffix - 1), suffix))
 		return false;
-	length = strlen(name);
-	if (length < sizeof suffix || strcmp(name + length - (sizeof suffix - 1), suffix))
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
 		return false;
-	name[length - (sizeof suffix - 1)] = '\0';
-	return !kymo_session_of_output(name, dir);
+	is_locked = kymo_output_lock(fd, path, NULL) == -EBUSY;
+	close(fd);
+	return is_locked;
 }
 
 /* The operand among the words, which may be anywhere; NULL: there is not one. */
@@ -109,7 +115,7 @@ static char **find_operand(int argc, char **argv)
 {
 	static const char *const with_value[] = {
 		"--sort", "-n", "--interval", "--from", "--to", "--process", "--thread", "--test", "--function",
-		"--min-duration", "--overhead", "--python",
+		"--min-duration", "--overhead", "--python", "--file",
 	};
 	char **operand = NULL;
 

@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/launch.h"
+#include "reader/output_name.h"
 #include "replay/text.h"
 
 static void name_passed(const char *output, char passed[PATH_MAX + 8])
@@ -55,7 +56,7 @@ static void show_difference(const char *passed, const char *failed)
 	if (result < 0)
 		kymo_report(&error);
 	else
-		kymo_launch_wait(pid);
+		kymo_launch_wait(pid, NULL, NULL, NULL);
 }
 
 /* True if the user has ended it, which says nothing of the command. */
@@ -71,10 +72,8 @@ int kymo_record_until_failure(const struct kymo_attempts *attempts, void *contex
 	struct kymo_error error;
 
 	name_passed(attempts->output, passed);
-	if (!access(passed, F_OK) && !attempts->may_replace) {
-		kymo_fail(&error, -EEXIST, "%s exists; -f replaces it", kymo_shown_path(passed, attempts->directory));
+	if (kymo_output_check(kymo_shown_path(passed, attempts->directory), attempts->may_replace, &error))
 		return kymo_report(&error);
-	}
 	unlink(passed);
 	for (uint64_t number = 1; number <= attempts->limit; number++) {
 		pid_t pid;
@@ -84,7 +83,7 @@ int kymo_record_until_failure(const struct kymo_attempts *attempts, void *contex
 			return attempts->record(context);
 		if (result < 0)
 			return kymo_report(&error);
-		status = kymo_launch_wait(pid);
+		status = kymo_launch_wait(pid, NULL, NULL, NULL);
 		/* What could not be recorded has been said. */
 		if (is_interrupted(status) || access(attempts->output, F_OK))
 			return kymo_launch_end(status);

@@ -15,7 +15,8 @@ static const char help[] =
 	"\n"
 	"Check every frame, definition and record of a trace, and that its index lists them.\n"
 	"Prints what is damaged, with the offset in the file; the exit status is 1 then.\n"
-	"Events that were lost while recording, and are counted, are no damage.\n"
+	"Events that were lost while recording, and are counted, are no damage; if a full disk or\n"
+	"--max-size cut the trace short, that is said.\n"
 	"\n"
 	"  --help   this text\n";
 
@@ -55,6 +56,7 @@ static int verify(const char *verb, const char *path)
 	struct kymo_error error;
 	char text[KYMO_TEXT_BYTES], text2[KYMO_TEXT_BYTES];
 	struct kymo_progress progress;
+	const char *why_cut;
 	bool is_good;
 	int result;
 
@@ -66,8 +68,10 @@ static int verify(const char *verb, const char *path)
 	is_good = !timeline.trace.damage_count && !timeline.definitions.damaged;
 	kymo_report_damage(&timeline.trace);
 	if (timeline.definitions.damaged)
-		fprintf(stderr, "kymo: %" PRIu64 " damaged definitions\n",
-			timeline.definitions.damaged);
+		fprintf(stderr, "kymo: %s missing or malformed\n", kymo_text_counted(timeline.definitions.damaged, "definition", text));
+	if (timeline.definitions.left_out)
+		fprintf(stderr, "kymo: %s left out: they would take too much memory\n",
+			kymo_text_counted(timeline.definitions.left_out, "definition", text));
 	if (summary.values_damaged) {
 		fprintf(stderr, "kymo: the values of %s could not all be read\n", kymo_text_counted(summary.values_damaged, "event", text));
 		is_good = false;
@@ -81,9 +85,15 @@ static int verify(const char *verb, const char *path)
 		is_good = false;
 	}
 	printf("%s, ", kymo_text_counted(timeline.trace.frame_count, "frame", text));
-	printf("%s, %s lost, %" PRIu64 " with something undefined: %s\n",
+	why_cut = kymo_summary_add_unstored(&summary, &timeline.definitions);
+	printf("%s, %s lost, %" PRIu64 " with something undefined: %s",
 	       kymo_text_counted(summary.events, "event", text), kymo_text_count(summary.lost, text2),
 	       summary.undefined, is_good ? "good" : "damaged");
+	if (why_cut) {
+		fputs(", but cut short: ", stdout);
+		kymo_text_put(stdout, why_cut);
+	}
+	putchar('\n');
 	kymo_timeline_close(&timeline);
 	return is_good ? KYMO_EXIT_OK : KYMO_EXIT_FAILURE;
 }

@@ -269,30 +269,6 @@ static void take_record(struct kymo_pass *pass, const struct kymo_record *record
 			kymo_clock_ns(&counts->timeline->clock, pass->clock));
 }
 
-/*
- * What ran after a thread's last event cannot be rebuilt.  Threads that end by themselves have no frame left then, and a recording
- * that is stopped ends with calls of its own.  Where code was left out, a frame that a fork has copied may wait for it to the end.
- */
-static bool may_have_gone_on(const struct kymo_counts *counts, const struct kymo_traced_process *process,
-			     const struct kymo_stack_frame *frame)
-{
-	const Kymo__Config *config = counts->timeline->definitions.session->config;
-	bool has_all = !config->n_source && !config->n_include && !config->n_omit && !config->no_stdlib;
-
-	return config->flow && !(process->end && process->end->how == KYMO__PROCESS_END__HOW__STOPPED) &&
-	       (has_all || frame->entered.n || frame->line_at.n);
-}
-
-static void end_stream(struct kymo_pass *pass, const struct kymo_walker *walker)
-{
-	struct kymo_counts *counts = pass->context;
-	const struct kymo_stack *stack = &walker->stack;
-	uint32_t left = stack->count - (stack->count && stack->is_leaving);
-
-	if (left && may_have_gone_on(counts, walker->cursor.stream->process, &stack->frames[left - 1]))
-		note_unknown(counts, walker->cursor.stream, stack->frames[left - 1].code);
-}
-
 /* In a gap @process may have run all that it had defined, or that was when it was forked. */
 static void mark_incomplete(struct kymo_counts *counts, const struct kymo_traced_process *process)
 {
@@ -311,12 +287,15 @@ static void mark_incomplete(struct kymo_counts *counts, const struct kymo_traced
 	}
 }
 
-/* Of a process that has no definition not even the version is known, by which lines and branches are told apart. */
+/*
+ * Of a process that has no definition not even the version is known, by which lines and branches are told apart; of one whose end
+ * is not in the trace, nor is what its rings held last.
+ */
 static bool has_lost_all_of_something(const struct kymo_traced_process *process)
 {
 	const Kymo__ProcessEnd *end = process->end;
 
-	return !process->definition || (end && (end->undefined || end->threads_unrecorded || end->events_unrecorded));
+	return !process->definition || !end || end->undefined || end->threads_unrecorded || end->events_unrecorded;
 }
 
 static bool has_branches(const struct kymo_timeline *timeline, const Kymo__Config *config)
@@ -358,7 +337,7 @@ static int check_config(struct kymo_counts *counts, struct kymo_error *error)
 int kymo_counts_read(struct kymo_counts *counts, struct kymo_timeline *timeline, bool wants_contexts,
 		     struct kymo_error *error)
 {
-	static const struct kymo_passing tell = {begin_chunk, end_chunk, take_event, take_record, end_stream};
+	static const struct kymo_passing tell = {begin_chunk, end_chunk, take_event, take_record};
 	struct kymo_pass pass = {.timeline = timeline, .tell = &tell, .context = counts, .error = error};
 	size_t processes = timeline->definitions.process_count;
 	int result;

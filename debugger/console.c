@@ -45,7 +45,7 @@ static const struct command {
 	{"reverse-event re", "[N]", "back to the event before", kymo_console_reverse_event, REPEATS},
 	{"next-switch ns", "", "to where another thread goes on", kymo_console_next_switch, REPEATS},
 	{"reverse-switch rsw", "", "back to where another thread was, before this one's turn", kymo_console_reverse_switch, REPEATS},
-	{"goto g", "WHERE", "to a time (12.5s, 30ms), an event (#123), N%, start, end or a mark", kymo_console_goto, 0},
+	{"goto g", "WHERE", "to a time (12.5s, 30ms), an event (#123), N%, start, end, test NAME or a mark", kymo_console_goto, 0},
 	{"break b", "[WHERE [if CONDITION]]", "stop at FILE:LINE, LINE or FUNCTION; without WHERE, list all", kymo_console_break, ITS_OWN},
 	{"catch", "[uncaught] [TYPE]", "stop where an exception is raised, or one that nothing catches", kymo_console_catch, ITS_OWN},
 	{"condition", "N [CONDITION]", "only where it holds: hits, depth, caller, time, thread, …", kymo_console_condition, ITS_OWN},
@@ -54,7 +54,7 @@ static const struct command {
 	{"disable", "N", "keep a breakpoint, but do not stop there", kymo_console_disable, ITS_OWN},
 	{"enable", "N", "stop there again", kymo_console_enable, ITS_OWN},
 	{"hits", "[WHERE [K]]", "every time that a line ran; go to the K-th", kymo_console_hits, 0},
-	{"where bt w", "", "the stack, the innermost frame last", put_where, 0},
+	{"where bt w", "[--all|FILE]", "the stack, the innermost frame last; frames of other code are counted", put_where, 0},
 	{"print p", "EXPR", "what a variable held, or a part of it: order.items[\"tea\"][0].x", kymo_console_print, 0},
 	{"args a", "", "the arguments of this frame (info args)", kymo_console_args, 0},
 	{"locals", "", "all variables of this frame (info locals)", kymo_console_locals, 0},
@@ -64,7 +64,9 @@ static const struct command {
 	{"down", "[N]", "select what was called", go_down, ITS_OWN},
 	{"list l", "[FIRST[,LAST]]", "source, as it was when recorded", put_list, REPEATS},
 	{"threads", "", "all threads at this moment", put_threads, 0},
+	{"tasks", "", "asyncio's tasks of this thread at this moment", kymo_console_put_tasks, 0},
 	{"thread t", "N", "look at another thread, at the same moment", kymo_console_thread, 0},
+	{"view", "[on|off]", "on a terminal: source, variables, watches and the stack in view", kymo_console_view, ITS_OWN},
 	{"info i", "[locals|args]", "where this is, and what is known of it; or variables of this frame", put_info, 0},
 	{"help h ?", "[COMMAND]", "this list", put_help, 0},
 	{"quit q exit", "", "leave", quit, ITS_OWN},
@@ -161,15 +163,17 @@ static bool number_or_one(struct kymo_console *console, const char *argument, ui
 
 static void put_where(struct kymo_console *console, char *argument)
 {
+	struct kymo_shown_files shown = {.file = *argument ? argument : NULL};
+	bool is_all = !strcmp(argument, "--all");
 	struct kymo_stack stack;
 	struct kymo_error error;
 
-	(void)argument;
 	if (kymo_replay_stack(console->replay, &stack, &error)) {
 		kymo_console_fail(console, "%s", error.message);
 		return;
 	}
-	kymo_console_put_stack(console, &stack);
+	kymo_shown_files_read(&shown, &console->replay->timeline->definitions);
+	kymo_console_put_stack(console, &stack, is_all ? NULL : &shown);
 	kymo_stack_release(&stack);
 }
 
@@ -343,7 +347,33 @@ int kymo_console_run_command(struct kymo_replay *replay, const char *line, FILE 
 	return console.has_failed && is_command ? -EINVAL : is_command;
 }
 
-int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
+/* Run @line, or with NULL show that the replay stands at @place, and then the view where there is one. */
+static const struct command *run_in_view(struct kymo_console *console, char *line, const char *place)
+{
+	const struct command *command = NULL;
+	char *said = NULL;
+	size_t bytes;
+	FILE *out = console->has_view ? open_memstream(&said, &bytes) : NULL;
+
+	if (out)
+		console->out = out;
+	if (line)
+		command = run_line(console, line);
+	else
+		kymo_console_put_reached(console, place);
+	console->out = stdout;
+	if (!out)
+		return command;
+	fclose(out);
+	if (console->is_over || !said)
+		fputs(said ? said : "", stdout);
+	else
+		kymo_console_put_view(console, said);
+	free(said);
+	return command;
+}
+
+int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows, const char *place)
 {
 	struct kymo_console console = {
 		.replay = replay,
@@ -355,7 +385,8 @@ int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
 	bool has_failed = false;
 
 	kymo_console_begin_input(&console);
-	kymo_console_put_place(&console, 0);
+	console.has_view = kymo_console_can_view(&console);
+	run_in_view(&console, NULL, place);
 	while (!console.is_over && (line = kymo_console_read_line(&console))) {
 		const struct command *command;
 		char *typed;
@@ -368,7 +399,7 @@ int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows)
 		console.has_failed = false;
 		if (follows)
 			kymo_console_follow(&console);
-		command = typed ? run_line(&console, line) : NULL;
+		command = typed ? run_in_view(&console, line, NULL) : NULL;
 		has_failed |= console.has_failed;
 		if (command) {
 			free(last);

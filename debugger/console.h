@@ -11,9 +11,9 @@
 
 /*
  * Read commands from stdin up to its end or `quit`, and answer on stdout.  @path: of the trace; @follows: it is still written,
- * and looked at again before each command.  0, or -1: a command failed, and stdin is no terminal.
+ * and looked at again before each command.  @place: that it was opened at; NULL: at the end.  0, or -1: a command failed, and stdin is no terminal.
  */
-int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows);
+int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows, const char *place);
 
 /*
  * Run one command, of those that set no breakpoints and select no frames, and answer on @out.  1; 0: @line is no command;

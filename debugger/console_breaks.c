@@ -43,6 +43,35 @@ void kymo_console_release_breaks(struct kymo_console *console)
 	}
 }
 
+void kymo_console_move_breaks(struct kymo_console *console)
+{
+	for (uint32_t i = 0; i < console->replay->breaks.count; i++) {
+		const struct wanted *wanted = console->replay->breaks.items[i].context;
+
+		if (wanted && wanted->condition)
+			kymo_condition_move(wanted->condition, console->replay->index);
+	}
+}
+
+void kymo_console_put_unknown(struct kymo_console *console)
+{
+	char count[KYMO_TEXT_BYTES];
+	const char *why;
+
+	for (uint32_t i = 0; i < console->replay->breaks.count && !console->is_in_editor; i++) {
+		const struct kymo_break *at = &console->replay->breaks.items[i];
+		const struct wanted *wanted = at->context;
+		uint64_t times = wanted && wanted->condition ? kymo_condition_unknown(wanted->condition, &why) : 0;
+
+		if (!times)
+			continue;
+		fprintf(console->out, "condition of breakpoint %" PRIu32 ": not known at %s on the way: ", at->id,
+			kymo_text_counted(times, "place", count));
+		kymo_text_put(console->out, why);
+		putc('\n', console->out);
+	}
+}
+
 static struct wanted *wanted_of(struct kymo_break *at)
 {
 	if (!at->context)
@@ -65,7 +94,7 @@ static bool set_condition(struct kymo_console *console, struct kymo_break *at, c
 	struct kymo_condition *condition = NULL;
 	struct kymo_error error;
 
-	if (*text && !(condition = kymo_condition_new(text, &error))) {
+	if (*text && !(condition = kymo_condition_new(text, console->replay->index, &error))) {
 		kymo_console_fail(console, "condition %s", error.message);
 		return false;
 	}
@@ -174,7 +203,7 @@ static void put_never(struct kymo_console *console, const struct kymo_break *at)
 static bool is_condition(struct kymo_console *console, const char *text)
 {
 	struct kymo_error error;
-	struct kymo_condition *condition = kymo_condition_new(text, &error);
+	struct kymo_condition *condition = kymo_condition_new(text, console->replay->index, &error);
 
 	if (!condition)
 		kymo_console_fail(console, "condition %s", error.message);

@@ -162,6 +162,7 @@ void kymo_console_follow(struct kymo_console *console)
 	console->shown_stream = kymo_replay_stream(&opened->replay);
 	opened->replay.interrupted = console->replay->interrupted;
 	console->replay = &opened->replay;
+	kymo_console_move_breaks(console);
 	kymo_console_forget_source(console);
 	close_opened(console->opened);
 	console->opened = opened;

@@ -18,6 +18,7 @@ static void show(struct kymo_console *console, int stop, bool is_interrupted, co
 		kymo_console_fail(console, "interrupted");
 	else if (stop < 0)
 		kymo_console_fail(console, "%s", error->message);
+	kymo_console_put_unknown(console);
 	if (is_interrupted || stop > 0)
 		kymo_console_put_place(console, is_interrupted ? 0 : stop);
 }
@@ -27,15 +28,23 @@ static void move(struct kymo_console *console, kymo_mover mover, enum kymo_go go
 {
 	struct kymo_error error;
 	uint64_t times = 1;
+	struct kymo_moment from = kymo_moment_of(console->replay->timeline, kymo_replay_event(console->replay));
 	int stop = KYMO_STOP_MOVED;
 
 	if (*argument && !kymo_console_number(argument, &times)) {
 		kymo_console_fail(console, "'%s' is no number", argument);
 		return;
 	}
+	console->is_back = mover == kymo_replay_backward;
 	while (times && stop == KYMO_STOP_MOVED && !kymo_console_is_interrupted()) {
 		stop = mover(console->replay, go, &error);
 		times--;
+	}
+	/* At the end, the user's program is of interest, not what the interpreter does then. */
+	if (stop == KYMO_STOP_END && go == KYMO_GO_CONTINUE && !console->is_back) {
+		int result = kymo_replay_leave_shutdown(console->replay, &from, &error);
+
+		stop = result ? result : stop;
 	}
 	show(console, stop, stop == -EINTR || (times && stop == KYMO_STOP_MOVED), &error);
 }
@@ -124,11 +133,21 @@ void kymo_console_goto(struct kymo_console *console, char *argument)
 	struct kymo_error error;
 
 	if (!*argument)
-		kymo_console_fail(console, "goto: a time (12.5s, 30ms), an event (#123), N%%, start, end or a mark");
+		kymo_console_fail(console, "goto: a time (12.5s, 30ms), an event (#123), N%%, start, end, test NAME or a mark");
 	else if (kymo_replay_goto(console->replay, argument, &error))
 		kymo_console_fail(console, "goto: %s", error.message);
 	else
-		kymo_console_put_place(console, 0);
+		kymo_console_put_reached(console, argument);
+}
+
+void kymo_console_put_reached(struct kymo_console *console, const char *place)
+{
+	char *reached = place ? kymo_replay_describe_reached(console->replay, place) : NULL;
+
+	if (reached)
+		fprintf(console->out, "%s\n", reached);
+	free(reached);
+	kymo_console_put_place(console, 0);
 }
 
 void kymo_console_thread(struct kymo_console *console, char *argument)

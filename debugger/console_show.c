@@ -9,8 +9,7 @@
 #include "replay/line_table.h"
 #include "replay/text.h"
 
-/* The source of @code's file, kept for the next question; NULL: there is none. */
-static const struct kymo_source *source_of(struct kymo_console *console, const struct kymo_code *code)
+const struct kymo_source *kymo_console_source(struct kymo_console *console, const struct kymo_code *code)
 {
 	const struct kymo_traced_process *process = kymo_replay_event(console->replay)->stream->process;
 
@@ -39,7 +38,7 @@ static void put_source_line(struct kymo_console *console, const char *line, size
 
 static void put_event(FILE *out, const struct kymo_event *event)
 {
-	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES];
+	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], lines[KYMO_DESCRIBE_BYTES];
 
 	switch (event->kind) {
 	case KYMO_LINE:
@@ -56,7 +55,10 @@ static void put_event(FILE *out, const struct kymo_event *event)
 			kymo_loss_text(event->lost_reasons, why));
 		break;
 	case KYMO_EVENT_UNKNOWN:
-		fputs("--Unknown-- what ran since the last event cannot be told\n", out);
+		if (kymo_event_may_have_run(event, lines))
+			fprintf(out, "--Unknown-- nothing was recorded after this: %s\n", lines);
+		else
+			fputs("--Unknown-- what ran since the last event cannot be told\n", out);
 		break;
 	default:
 		fprintf(out, "--%s--", kymo_event_kind_name(event->kind));
@@ -68,7 +70,7 @@ static void put_event(FILE *out, const struct kymo_event *event)
 	}
 }
 
-static void put_function(FILE *out, const struct kymo_code *code, int64_t line)
+void kymo_console_put_function(FILE *out, const struct kymo_code *code, int64_t line)
 {
 	if (!code) {
 		fputs("?", out);
@@ -92,7 +94,7 @@ static void put_thread(struct kymo_console *console, const struct kymo_stream *s
 
 static void put_code_line(struct kymo_console *console, const struct kymo_code *code, int64_t line)
 {
-	const struct kymo_source *source = code && line > 0 ? source_of(console, code) : NULL;
+	const struct kymo_source *source = code && line > 0 ? kymo_console_source(console, code) : NULL;
 	size_t bytes;
 	const char *text = source ? kymo_source_line(source, (uint64_t)line, &bytes) : NULL;
 
@@ -116,7 +118,8 @@ void kymo_console_put_place(struct kymo_console *console, int stop)
 	console->selected = 0;
 	console->listed = 0;
 	if (stop == KYMO_STOP_END)
-		fputs("--End-- nothing more was recorded of this thread in this direction\n", console->out);
+		fprintf(console->out, "--End-- nothing more was recorded of this thread in this direction; %s\n",
+			console->is_back ? "continue goes on from here" : "reverse-continue goes back");
 	if (stop == KYMO_STOP_BREAK && replay->hit)
 		fprintf(console->out, "Breakpoint %" PRIu32 "\n", replay->hit->id);
 	if (stop == KYMO_STOP_BREAK || stop == KYMO_STOP_WATCH || stop == KYMO_STOP_WATCH_OVER)
@@ -128,8 +131,10 @@ void kymo_console_put_place(struct kymo_console *console, int stop)
 	}
 	console->shown_stream = stream;
 	put_event(console->out, event);
+	if (console->has_view)
+		return;
 	fputs("> ", console->out);
-	put_function(console->out, top ? top->code : NULL, top ? top->line : KYMO_LINE_NONE);
+	kymo_console_put_function(console->out, top ? top->code : NULL, top ? top->line : KYMO_LINE_NONE);
 	putc('\n', console->out);
 	if (top)
 		put_code_line(console, top->code, top->line);
@@ -150,17 +155,33 @@ const struct kymo_stack_frame *kymo_console_frame(struct kymo_console *console, 
 	return NULL;
 }
 
-void kymo_console_put_stack(struct kymo_console *console, struct kymo_stack *stack)
+static void put_folded(struct kymo_console *console, uint32_t count)
+{
+	char text[KYMO_TEXT_BYTES];
+
+	if (count)
+		fprintf(console->out, "  … %s of other code (where --all)\n", kymo_text_counted(count, "frame", text));
+}
+
+void kymo_console_put_stack(struct kymo_console *console, struct kymo_stack *stack, struct kymo_shown_files *shown)
 {
 	char count[KYMO_TEXT_BYTES];
+	uint32_t folded = 0;
 
 	if (stack->hidden)
 		fprintf(console->out, "  %s, not known\n", kymo_text_counted(stack->hidden, "frame", count));
 	for (uint32_t i = 0; i < stack->count; i++) {
 		const struct kymo_stack_frame *frame = &stack->frames[i];
+		bool is_selected = i + 1 + console->selected == stack->count, is_innermost = i + 1 == stack->count;
 
-		fputs(i + 1 + console->selected == stack->count ? "> " : "  ", console->out);
-		put_function(console->out, frame->code, frame->line);
+		if (shown && !is_selected && !is_innermost && !kymo_shown_files_has(shown, frame->code ? frame->code->content : NULL)) {
+			folded++;
+			continue;
+		}
+		put_folded(console, folded);
+		folded = 0;
+		fputs(is_selected ? "> " : "  ", console->out);
+		kymo_console_put_function(console->out, frame->code, frame->line);
 		putc('\n', console->out);
 		put_code_line(console, frame->code, frame->line);
 	}
@@ -171,7 +192,7 @@ void kymo_console_put_frame(struct kymo_console *console, const struct kymo_stac
 	const struct kymo_stack_frame *frame = &stack->frames[stack->count - 1 - console->selected];
 
 	fputs("> ", console->out);
-	put_function(console->out, frame->code, frame->line);
+	kymo_console_put_function(console->out, frame->code, frame->line);
 	putc('\n', console->out);
 	put_code_line(console, frame->code, frame->line);
 }
@@ -179,7 +200,7 @@ void kymo_console_put_frame(struct kymo_console *console, const struct kymo_stac
 void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code *code, int64_t first, int64_t last,
 			    int64_t current)
 {
-	const struct kymo_source *source = source_of(console, code);
+	const struct kymo_source *source = kymo_console_source(console, code);
 	const char *text = NULL;
 	size_t bytes;
 
@@ -217,10 +238,14 @@ static void put_other_thread(struct kymo_console *console, size_t stream, const 
 	fputs("  ", console->out);
 	if (result < 0)
 		kymo_text_put(console->out, error.message);
-	else if (!result)
+	else if (result == KYMO_THREAD_NOT_BEGUN)
 		fputs("not begun", console->out);
+	else if (result == KYMO_THREAD_UNKNOWN)
+		fputs("not recorded", console->out);
+	else if (result == KYMO_THREAD_ENDED && !is_current)
+		fputs("ended", console->out);
 	else
-		put_function(console->out, top.code, top.line);
+		kymo_console_put_function(console->out, top.code, top.line);
 	putc('\n', console->out);
 }
 
@@ -255,6 +280,7 @@ void kymo_console_put_info(struct kymo_console *console)
 		kymo_stack_depth(&replay->walker.stack), event->stream->process->pid);
 	kymo_process_put_command(out, event->stream->process);
 	fprintf(out, ", %s\n", kymo_describe_end(timeline, event->stream->process, text));
+	kymo_console_put_task(console);
 	for (size_t i = 0; i < replay->index->mark_count; i++) {
 		const struct kymo_index_mark *mark = &replay->index->marks[i];
 		const struct kymo_stream *stream = &timeline->streams[mark->stream];

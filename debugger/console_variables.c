@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The console's commands about what variables held. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "replay/text.h"
 #include "replay/value_path.h"
 #include "replay/variable_watch.h"
+
+#define KYMO_PRINTED_BYTES 4096U
+#define VIEWED_BYTES 512U /* of a value in the view: wider than a screen's row */
 
 /* What was left out of @value itself. */
 static void put_cut(FILE *out, const struct kymo_value *value)
@@ -65,20 +69,48 @@ static void put_when(struct kymo_console *console, const struct kymo_variables *
 		fputs("  (at the call)", console->out);
 }
 
+/* What no path is may be an expression; false: it is none. */
+static bool put_expression(struct kymo_console *console, const struct kymo_variables *variables, const char *text, struct kymo_error *error)
+{
+	struct kymo_condition *condition = kymo_condition_new(text, console->replay->index, error);
+	char value[KYMO_PRINTED_BYTES];
+	const char *why;
+
+	if (!condition || kymo_condition_needs_hits(condition)) {
+		kymo_condition_free(condition);
+		return false;
+	}
+	kymo_condition_value(condition, &console->replay->walker, 0, variables, value, sizeof value);
+	if (kymo_condition_unknown(condition, &why)) {
+		kymo_console_fail(console, "'%s' cannot be told: %s", text, why);
+	} else {
+		kymo_text_put(console->out, value);
+		put_when(console, variables);
+		putc('\n', console->out);
+	}
+	kymo_condition_free(condition);
+	return true;
+}
+
 void kymo_console_print(struct kymo_console *console, char *argument)
 {
 	struct kymo_variables variables;
-	struct kymo_error error;
+	struct kymo_error error, wrong;
 	uint32_t node;
+	int result;
 
 	if (!*argument) {
-		kymo_console_fail(console, "print: a variable, as x, order.items[0] or d[\"key\"]");
+		kymo_console_fail(console, "print: a variable, as x, order.items[0] or d[\"key\"], or an expression, as n == 5");
 		return;
 	}
 	if (!read_variables(console, &variables))
 		return;
-	if (kymo_variables_path(&variables, argument, &node, &error)) {
-		kymo_console_fail(console, "%s", error.message);
+	result = kymo_variables_path(&variables, argument, &node, &error);
+	if (result) {
+		bool is_path = result != -EINVAL;
+
+		if (is_path || !put_expression(console, &variables, argument, &wrong))
+			kymo_console_fail(console, "%s", is_path ? error.message : wrong.message);
 	} else {
 		put_value(console->out, &variables.tree, node, variables.process);
 		put_when(console, &variables);
@@ -132,6 +164,37 @@ static void put_variables(struct kymo_console *console, bool wants_arguments)
 		if (is_shown(&variables.items[i], wants_arguments))
 			put_variable(console, &variables, &variables.items[i]);
 	kymo_variables_release(&variables);
+}
+
+static bool is_of_event(struct kymo_console *console, const struct kymo_variable *variable)
+{
+	return !kymo_position_compare(variable->at, kymo_position_of(kymo_replay_event(console->replay)));
+}
+
+const char *kymo_console_each_variable(struct kymo_console *console, kymo_value_shower show, void *context)
+{
+	struct kymo_variables variables;
+	const char *missing = "none";
+	char text[VIEWED_BYTES];
+
+	if (kymo_variables_read(console->replay, console->selected, &variables, NULL)) {
+		kymo_variables_release(&variables);
+		return "not known here";
+	}
+	if (variables.untold)
+		missing = kymo_untold_text(variables.untold);
+	for (uint32_t i = 0; i < variables.count; i++) {
+		const struct kymo_variable *variable = &variables.items[i];
+
+		if (!is_shown(variable, false) || variable->state != KYMO_VARIABLE_TOLD)
+			continue;
+		kymo_value_text(&variables.tree, kymo_value_at(&variables.tree, variable->node), variables.process, text, sizeof text);
+		show(context, variable->scope == KYMO_SCOPE_OWN ? "(this event)" : variable->name ? variable->name : "?", text,
+		     is_of_event(console, variable));
+		missing = NULL;
+	}
+	kymo_variables_release(&variables);
+	return missing;
 }
 
 void kymo_console_args(struct kymo_console *console, char *argument)
@@ -248,6 +311,25 @@ static void put_watched(FILE *out, struct kymo_replay *replay, const struct kymo
 		put_value(out, &variables.tree, node, variables.process);
 	putc('\n', out);
 	kymo_variables_release(&variables);
+}
+
+void kymo_console_each_watch(struct kymo_console *console, kymo_value_shower show, void *context)
+{
+	for (uint32_t i = 0; i < console->replay->watch_count; i++) {
+		const struct kymo_watchpoint *watch = &console->replay->watches[i];
+		char *text = NULL;
+		size_t bytes;
+		FILE *out = open_memstream(&text, &bytes);
+
+		if (!out)
+			return;
+		put_watched(out, console->replay, watch);
+		fclose(out);
+		if (text && bytes)
+			text[bytes - 1] = '\0'; /* its line feed */
+		show(context, watch->expression, text ? text : "?", watch == console->replay->watched);
+		free(text);
+	}
 }
 
 void kymo_console_put_watched(struct kymo_console *console, int stop)

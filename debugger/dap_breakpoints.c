@@ -115,7 +115,7 @@ static json_t *set_in_file(struct kymo_dap *dap, const struct kymo_dap_file *fil
 
 	if (times <= 0)
 		return never_ran(dap, file, line, times);
-	point = kymo_dap_point_new(wanted, &error);
+	point = kymo_dap_point_new(wanted, dap->replay.index, &error);
 	if (!point)
 		return unverified(error.message);
 	point->file = file->recorded;
@@ -178,7 +178,7 @@ static json_t *set_function(struct kymo_dap *dap, const json_t *wanted)
 {
 	const char *name = kymo_dap_string(wanted, "name");
 	struct kymo_error error;
-	struct kymo_dap_point *point = kymo_dap_point_new(wanted, &error);
+	struct kymo_dap_point *point = kymo_dap_point_new(wanted, dap->replay.index, &error);
 	struct kymo_breaks *breaks;
 	struct kymo_break *at;
 	const struct kymo_content *content;

@@ -16,15 +16,21 @@ static int answer(json_t **body, const char *text, struct kymo_error *error)
 			       error);
 }
 
-/* What @expression comes to where the replay stands; false: it is none of what is recorded. */
-static bool compute(const struct kymo_dap *dap, const char *expression, char value[VALUE_BYTES])
+/* What @expression comes to where the replay stands, over @variables; false: it is none, or that is not known. */
+static bool compute(const struct kymo_dap *dap, const char *expression, const struct kymo_variables *variables, char value[VALUE_BYTES],
+		    struct kymo_error *why)
 {
-	struct kymo_error why;
-	struct kymo_condition *condition = kymo_condition_new(expression, &why);
+	struct kymo_error wrong;
+	struct kymo_condition *condition = kymo_condition_new(expression, dap->replay.index, &wrong);
 	bool is_known = condition && !kymo_condition_needs_hits(condition);
+	const char *unknown;
 
 	if (is_known)
-		kymo_condition_value(condition, &dap->replay.walker, 0, value, VALUE_BYTES);
+		kymo_condition_value(condition, &dap->replay.walker, 0, variables, value, VALUE_BYTES);
+	if (is_known && kymo_condition_unknown(condition, &unknown)) {
+		kymo_fail(why, -ENODATA, "'%s' cannot be told: %s", expression, unknown);
+		is_known = false;
+	}
 	kymo_condition_free(condition);
 	return is_known;
 }
@@ -52,8 +58,10 @@ static int run_command(struct kymo_dap *dap, const char *line, const char *why, 
 	else
 		result = answer(body, told, error);
 	free(told);
-	if (stream != kymo_replay_stream(&dap->replay) || kymo_position_compare(from, kymo_position_of(event)))
+	if (stream != kymo_replay_stream(&dap->replay) || kymo_position_compare(from, kymo_position_of(event))) {
+		kymo_dap_tell_leaving(dap, stream);
 		kymo_dap_arrived(dap);
+	}
 	return result;
 }
 
@@ -98,6 +106,7 @@ static int answer_value(const struct kymo_dap *dap, const struct question *quest
 
 int kymo_dap_evaluate(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
 {
+	static const struct kymo_variables none = {0};
 	const char *context = kymo_dap_string(arguments, "context");
 	struct question question = {
 		.expression = kymo_dap_string(arguments, "expression"),
@@ -115,7 +124,8 @@ int kymo_dap_evaluate(struct kymo_dap *dap, const json_t *arguments, json_t **bo
 	if (question.values && !question.has_none && !kymo_variables_path(&question.values->variables, question.expression, &node, &why))
 		return answer_value(dap, &question, node, body, error);
 	/* What the program calls `line` is not what a condition calls so. */
-	if (!question.is_pointed_at && !question.variable && compute(dap, question.expression, value))
+	if (!question.is_pointed_at && !question.variable &&
+	    compute(dap, question.expression, question.values ? &question.values->variables : &none, value, question.values ? &why : NULL))
 		return answer(body, value, error);
 	if (question.is_typed)
 		return run_command(dap, question.expression, why.message, body, error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "debugger/dap_files.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,8 @@ int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error)
 			.process = kymo_traced_find(&dap->trace.timeline.definitions, content->process),
 		};
 	}
+	dap->shown = (struct kymo_shown_files){0};
+	kymo_shown_files_read(&dap->shown, &dap->trace.timeline.definitions);
 	qsort(dap->files, count, sizeof(*dap->files), compare_files);
 	for (size_t i = 0; i < count && !result; i++) {
 		struct kymo_dap_file *last = &dap->files[dap->file_count];
@@ -191,14 +194,73 @@ static int64_t reference(const struct kymo_dap *dap, const struct kymo_dap_file 
 	return file - dap->files + 1;
 }
 
+#define FILE_SCHEME "file://"
+
+static bool is_plain(unsigned char character)
+{
+	return isalnum(character) || strchr("/-._~", character);
+}
+
+/* @path as a file: URI; NULL: no memory. */
+static char *encode_path(const char *path)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *uri = malloc(sizeof(FILE_SCHEME) + 3 * strlen(path)), *at = uri;
+
+	if (!uri)
+		return NULL;
+	at = stpcpy(at, FILE_SCHEME);
+	for (; *path; path++) {
+		unsigned char byte = (unsigned char)*path;
+
+		if (is_plain(byte)) {
+			*at++ = *path;
+			continue;
+		}
+		*at++ = '%';
+		*at++ = digits[byte >> 4];
+		*at++ = digits[byte & 15];
+	}
+	*at = '\0';
+	return uri;
+}
+
+static int digit(char character)
+{
+	return isdigit((unsigned char)character) ? character - '0' : isxdigit((unsigned char)character) ? (character | 0x20) - 'a' + 10 : -1;
+}
+
+/* The path that @uri, of this machine, stands for, or @uri itself where it is none; NULL: no memory. */
+static char *decode_path(const char *uri)
+{
+	const char *path = strncmp(uri, FILE_SCHEME, strlen(FILE_SCHEME)) ? NULL : strchr(uri + strlen(FILE_SCHEME), '/');
+	char *text = strdup(path ? path : uri), *to = text;
+
+	for (const char *at = text; path && to && *at; to++) {
+		int high = *at == '%' ? digit(at[1]) : -1, low = high < 0 ? -1 : digit(at[2]);
+
+		*to = low < 0 ? *at : (char)(high << 4 | low);
+		at += low < 0 ? 1 : 3;
+	}
+	if (path && to)
+		*to = '\0';
+	return text;
+}
+
 bool kymo_dap_names_file(const struct kymo_dap *dap, const json_t *source, const struct kymo_dap_file *file)
 {
 	int64_t wanted = kymo_dap_integer(source, "sourceReference", 0);
-	const char *path = kymo_dap_string(source, "path");
+	const char *told = kymo_dap_string(source, "path");
+	char *path;
+	bool is_named;
 
 	if (wanted)
 		return wanted == reference(dap, file);
-	return path && (!strcmp(path, file->recorded) || (file->path && !strcmp(path, file->path)));
+	path = told && dap->has_uris ? decode_path(told) : NULL;
+	told = path ? path : told;
+	is_named = told && (!strcmp(told, file->recorded) || (file->path && !strcmp(told, file->path)));
+	free(path);
+	return is_named;
 }
 
 void kymo_dap_name_file(struct kymo_dap_file *file)
@@ -229,9 +291,11 @@ json_t *kymo_dap_source_of(struct kymo_dap *dap, struct kymo_dap_file *file)
 {
 	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
 	json_t *source = json_pack("{s:o}", "name", kymo_dap_text(slash ? slash + 1 : file->recorded));
+	char *uri = file->path && dap->has_uris ? encode_path(file->path) : NULL;
 
 	if (file->path)
-		json_object_set_new(source, "path", kymo_dap_text(file->path));
+		json_object_set_new(source, "path", kymo_dap_text(uri ? uri : file->path));
+	free(uri);
 	if (!is_on_disk(dap, file)) {
 		json_object_set_new(source, "sourceReference", json_integer(reference(dap, file)));
 		json_object_set_new(source, "origin", json_string("as recorded"));

@@ -84,13 +84,16 @@ int kymo_dap_goto(struct kymo_dap *dap, const json_t *arguments, json_t **body, 
 	(void)body;
 	for (size_t i = 0; i < dap->target_count; i++) {
 		const struct kymo_dap_target *target = &dap->targets[i];
+		size_t stream = kymo_replay_stream(&dap->replay);
 		int result;
 
 		if (target->id != id)
 			continue;
 		result = kymo_replay_seek(&dap->replay, target->moment.stream, target->moment.at, error);
-		if (!result)
+		if (!result) {
+			kymo_dap_tell_leaving(dap, stream);
 			kymo_dap_stopped(dap, "goto", NULL, NULL);
+		}
 		return result;
 	}
 	return kymo_fail(error, -EINVAL, "targetId: there is no such target");

@@ -9,6 +9,7 @@
 #include "debugger/dap_files.h"
 #include "replay/describe.h"
 #include "replay/places.h"
+#include "replay/tests_of.h"
 
 /* What this adapter does, and no more than it does. */
 static json_t *capabilities(void)
@@ -56,8 +57,9 @@ int kymo_dap_initialize(struct kymo_dap *dap, const json_t *arguments, json_t **
 
 	if (dap->is_initialized)
 		return kymo_fail(error, -EINVAL, "initialize: this was done already");
-	if (format && strcmp(format, "path"))
-		return kymo_fail(error, -EINVAL, "pathFormat: '%s' is not supported, only 'path'", format);
+	if (format && strcmp(format, "path") && strcmp(format, "uri"))
+		return kymo_fail(error, -EINVAL, "pathFormat: '%s' is not supported, only 'path' and 'uri'", format);
+	dap->has_uris = format && !strcmp(format, "uri");
 	dap->is_initialized = true;
 	dap->lines_from = first_number(arguments, "linesStartAt1");
 	dap->columns_from = first_number(arguments, "columnsStartAt1");
@@ -70,6 +72,9 @@ static int take_position(struct kymo_dap *dap, const json_t *position, struct ky
 {
 	const char *place = json_string_value(position);
 	char seconds[64];
+	const char *name;
+	size_t count;
+	int result;
 
 	if (json_is_number(position)) {
 		snprintf(seconds, sizeof(seconds), "%.9f", json_number_value(position));
@@ -77,8 +82,10 @@ static int take_position(struct kymo_dap *dap, const json_t *position, struct ky
 	} else if (position && !place) {
 		return kymo_fail(error, -EINVAL, "position: \"start\", \"end\" or seconds since the run began");
 	}
-	return place && strcmp(place, "end") != 0 ? kymo_replay_goto(&dap->replay, place, error)
-						  : kymo_replay_goto_end(&dap->replay, error);
+	if (place)
+		return kymo_replay_goto(&dap->replay, place, error);
+	result = kymo_replay_goto_failed_test(&dap->replay, &name, &count, error);
+	return result < 0 ? result : result ? 0 : kymo_replay_goto_end(&dap->replay, error);
 }
 
 /* All replays of the trace. */

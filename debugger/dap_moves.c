@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Going through the run: steps, and on to breakpoints, in both directions. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "debugger/dap_files.h"
 #include "debugger/dap_points.h"
+#include "replay/describe.h"
+#include "replay/places.h"
 #include "replay/replay_hits.h"
 #include "replay/text.h"
 
@@ -132,6 +135,16 @@ static void tell_break(struct kymo_dap *dap)
 	kymo_dap_stopped(dap, reasons[hit->kind], NULL, more);
 }
 
+/*
+ * No request to move has told the client that its threads go on.  One that thinks that they stand may take a stop in another thread for
+ * that one's own, and have it go on, for ever: nvim-dap does.
+ */
+void kymo_dap_tell_leaving(struct kymo_dap *dap, size_t stream)
+{
+	kymo_dap_event(dap, "continued",
+		       json_pack("{s:I, s:b}", "threadId", (json_int_t)kymo_dap_thread_id(stream), "allThreadsContinued", 1));
+}
+
 void kymo_dap_arrived(struct kymo_dap *dap)
 {
 	if (dap->replay.hit)
@@ -145,12 +158,32 @@ void kymo_dap_arrived(struct kymo_dap *dap)
 static void tell_missing(struct kymo_dap *dap, const char *reason)
 {
 	const struct kymo_event *event = kymo_replay_event(&dap->replay);
-	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], text[160] = "not recorded: what happened here cannot be rebuilt";
+	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], lines[KYMO_DESCRIBE_BYTES], text[160] = "not recorded: what happened here cannot be rebuilt";
 
 	if (event->kind == KYMO_EVENT_GAP)
 		snprintf(text, sizeof(text), "not recorded: %s lost (%s)", kymo_text_counted(event->lost, "event", count),
 			 kymo_loss_text(event->lost_reasons, why));
+	else if (kymo_event_may_have_run(event, lines))
+		snprintf(text, sizeof(text), "not recorded: %s", lines);
 	kymo_dap_stopped(dap, reason, text, NULL);
+}
+
+/* Where conditions could not be computed on the way. */
+static void tell_unknown(struct kymo_dap *dap)
+{
+	for (uint32_t i = 0; i < dap->replay.breaks.count; i++) {
+		const struct kymo_break *at = &dap->replay.breaks.items[i];
+		const struct kymo_dap_point *point = at->context;
+		char count[KYMO_TEXT_BYTES], text[512];
+		const char *why;
+		uint64_t times = point && point->condition ? kymo_condition_unknown(point->condition, &why) : 0;
+
+		if (!times)
+			continue;
+		snprintf(text, sizeof(text), "the condition of %s:%" PRId64 " is not known at %s on the way: %s\n", at->name, at->line,
+			 kymo_text_counted(times, "place", count), why);
+		kymo_dap_output(dap, "console", text);
+	}
 }
 
 /* Tell of a move from @from that ended as @stop, an enum kymo_stop or a negative errno, says. */
@@ -159,6 +192,7 @@ static int finish(struct kymo_dap *dap, const struct kymo_moment *from, int stop
 {
 	int result = stop < 0 ? stop : print_log(dap, from, error);
 
+	tell_unknown(dap);
 	if (result < 0) {
 		kymo_dap_forget_views(dap);
 		return result;
@@ -250,6 +284,11 @@ int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *erro
 	int result = is_forwards ? kymo_replay_forward(&dap->replay, KYMO_GO_CONTINUE, error)
 				 : kymo_replay_backward(&dap->replay, KYMO_GO_CONTINUE, error);
 
+	if (result == KYMO_STOP_END && is_forwards) {
+		int left = kymo_replay_leave_shutdown(&dap->replay, &from, error);
+
+		result = left ? left : result;
+	}
 	return finish(dap, &from, result, is_forwards, "pause", error);
 }
 

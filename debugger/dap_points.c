@@ -8,7 +8,6 @@
 
 #include "replay/trace.h"
 
-#define KNOWN "known are hits, depth, line, file, function, caller, exception, thread, thread_name, pid and time"
 #define VALUE_BYTES 1024U
 
 /* "5", "==5", ">5", ">=5", "<5", "<=5", "%5". */
@@ -57,7 +56,7 @@ static bool holds_hits(const struct kymo_dap_point *point, uint64_t hits)
 }
 
 static int add_part(struct kymo_dap_point *point, const char *text, size_t length, bool is_value,
-		    struct kymo_error *error)
+		    struct kymo_index *index, struct kymo_error *error)
 {
 	struct kymo_dap_log_part part = {.text = strndup(text, length)};
 	struct kymo_error why;
@@ -69,12 +68,12 @@ static int add_part(struct kymo_dap_point *point, const char *text, size_t lengt
 	point->log[point->log_count++] = part;
 	if (!is_value)
 		return 0;
-	point->log[point->log_count - 1].value = kymo_condition_new(part.text, &why);
-	return point->log[point->log_count - 1].value ? 0 : kymo_fail(error, -EINVAL, "%s; " KNOWN, why.message);
+	point->log[point->log_count - 1].value = kymo_condition_new(part.text, index, &why);
+	return point->log[point->log_count - 1].value ? 0 : kymo_fail(error, -EINVAL, "%s", why.message);
 }
 
 /* Text, and expressions in braces. */
-static int parse_log(struct kymo_dap_point *point, const char *text, struct kymo_error *error)
+static int parse_log(struct kymo_dap_point *point, const char *text, struct kymo_index *index, struct kymo_error *error)
 {
 	int result = 0;
 
@@ -83,16 +82,16 @@ static int parse_log(struct kymo_dap_point *point, const char *text, struct kymo
 		const char *end = strchr(text + length, '}');
 
 		if (!end)
-			return add_part(point, text, strlen(text), false, error);
-		result = add_part(point, text, length, false, error);
+			return add_part(point, text, strlen(text), false, index, error);
+		result = add_part(point, text, length, false, index, error);
 		result = result ? result
-				: add_part(point, text + length + 1, (size_t)(end - text) - length - 1, true, error);
+				: add_part(point, text + length + 1, (size_t)(end - text) - length - 1, true, index, error);
 		text = end + 1;
 	}
 	return result;
 }
 
-struct kymo_dap_point *kymo_dap_point_new(const json_t *breakpoint, struct kymo_error *error)
+struct kymo_dap_point *kymo_dap_point_new(const json_t *breakpoint, struct kymo_index *index, struct kymo_error *error)
 {
 	struct kymo_dap_point *point = calloc(1, sizeof(*point));
 	const char *condition = kymo_dap_string(breakpoint, "condition");
@@ -106,13 +105,13 @@ struct kymo_dap_point *kymo_dap_point_new(const json_t *breakpoint, struct kymo_
 		return NULL;
 	}
 	if (condition && *condition) {
-		point->condition = kymo_condition_new(condition, &why);
-		result = point->condition ? 0 : kymo_fail(error, -EINVAL, "condition %s; " KNOWN, why.message);
+		point->condition = kymo_condition_new(condition, index, &why);
+		result = point->condition ? 0 : kymo_fail(error, -EINVAL, "condition %s", why.message);
 	}
 	if (!result && hits && *hits)
 		result = parse_hits(point, hits, error);
 	if (!result && log && *log)
-		result = parse_log(point, log, error);
+		result = parse_log(point, log, index, error);
 	if (!result)
 		return point;
 	kymo_dap_point_free(point);
@@ -163,7 +162,7 @@ char *kymo_dap_point_log(const struct kymo_dap_point *point, const struct kymo_w
 		const struct kymo_dap_log_part *part = &point->log[i];
 
 		if (part->value)
-			kymo_condition_value(part->value, walker, hits, value, sizeof(value));
+			kymo_condition_value(part->value, walker, hits, NULL, value, sizeof(value));
 		fputs(part->value ? value : part->text, out);
 	}
 	putc('\n', out);

@@ -24,8 +24,8 @@ struct kymo_dap_point {
 	size_t log_count, log_capacity;
 };
 
-/* What @breakpoint, as a client describes it, asks for.  NULL: it cannot be had; @error says why. */
-struct kymo_dap_point *kymo_dap_point_new(const json_t *breakpoint, struct kymo_error *error);
+/* What @breakpoint, as a client describes it, asks for of what @index is of.  NULL: it cannot be had; @error says why. */
+struct kymo_dap_point *kymo_dap_point_new(const json_t *breakpoint, struct kymo_index *index, struct kymo_error *error);
 void kymo_dap_point_free(struct kymo_dap_point *point);
 
 /* Make it the context of @at. */

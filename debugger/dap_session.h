@@ -13,6 +13,7 @@
 #include "debugger/dap_wire.h"
 #include "replay/indexed.h"
 #include "replay/replay.h"
+#include "replay/shown_files.h"
 
 /* The stack of one thread where the replay stands; made when it is asked for. */
 struct kymo_dap_view {
@@ -37,6 +38,7 @@ struct kymo_dap {
 	bool is_initialized;
 	int64_t lines_from, columns_from; /* what the client calls the first one */
 	bool shows_types;
+	bool has_uris; /* paths of sources are file: URIs for the client */
 
 	bool has_trace; /* it was launched */
 	struct kymo_indexed trace;
@@ -47,6 +49,7 @@ struct kymo_dap {
 	char *source_root;
 	struct kymo_dap_file *files; /* by name: see dap_files.h */
 	size_t file_count;
+	struct kymo_shown_files shown;
 	bool stops_on_entry, is_configured, goes_on_forwards;
 
 	struct kymo_dap_view *views;
@@ -161,7 +164,9 @@ KYMO_MUST_CHECK
 int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *error);
 /* Tell that it stands where it stands now, and why; @more: of the body, or NULL; taken over. */
 void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more);
-/* The same, after something else than a request to move has led there. */
+/* Tell that @stream, where it stood, and all others have gone on, before it stops after something else than a request to move. */
+void kymo_dap_tell_leaving(struct kymo_dap *dap, size_t stream);
+/* The same as kymo_dap_stopped(), after something else than a request to move has led there. */
 void kymo_dap_arrived(struct kymo_dap *dap);
 
 /* dap_goto.c */

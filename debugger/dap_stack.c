@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "debugger/dap_files.h"
+#include "replay/describe.h"
 #include "replay/line_table.h"
 #include "replay/text.h"
 
@@ -56,12 +57,14 @@ void kymo_dap_forget_views(struct kymo_dap *dap)
 static char *describe_missing(const struct kymo_replay *replay, const struct kymo_stack *stack)
 {
 	const struct kymo_event *event = kymo_replay_event(replay);
-	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], *text = NULL;
+	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES], lines[KYMO_DESCRIBE_BYTES], *text = NULL;
 	int length = 0;
 
 	if (event->kind == KYMO_EVENT_GAP)
 		length = asprintf(&text, "not recorded: %s lost (%s)", kymo_text_counted(event->lost, "event", count),
 				  kymo_loss_text(event->lost_reasons, why));
+	else if (kymo_event_may_have_run(event, lines))
+		length = asprintf(&text, "not recorded: %s", lines);
 	else if (stack->hidden)
 		length = asprintf(&text, "not recorded: %s", kymo_text_counted(stack->hidden, "frame", count));
 	return length < 0 ? NULL : text;
@@ -142,6 +145,9 @@ static json_t *frame(struct kymo_dap *dap, const struct kymo_dap_view *view, uin
 				  (json_int_t)(line < 1 ? 0 : dap->columns_from));
 	struct kymo_dap_file *file = content ? kymo_dap_file(dap, content->file) : NULL;
 
+	/* Callers in other code than the project's. */
+	if (from_top && !kymo_shown_files_has(&dap->shown, content))
+		json_object_set_new(value, "presentationHint", json_string("subtle"));
 	if (file)
 		json_object_set_new(value, "source", kymo_dap_source_of(dap, file));
 	return value;

@@ -369,11 +369,16 @@ static bool is_consequence(const struct kymo_hunk *hunk, enum kymo_difference_ki
 	return kind == KYMO_DIFFER_LEFT && (hunk->has_exception[0] || hunk->has_exception[1]);
 }
 
+/* A library's call of code that is of none, but not the steps of coroutines: in which order an event loop takes them is its own. */
 static bool calls_shown(const struct kymo_hunk *hunk, size_t side)
 {
 	const struct kymo_hunk_side *own = &hunk->sides[side];
+	const struct kymo_content *called;
 
-	return own->items && own->first.kind == KYMO_TOKEN_ENTER && is_shown(hunk->comparison, side, own->first.code);
+	if (!own->items || own->first.kind != KYMO_TOKEN_ENTER || !is_shown(hunk->comparison, side, own->first.code))
+		return false;
+	called = kymo_comparison_code(hunk->comparison, side, own->first.code)->content;
+	return !called || !kymo_content_is_coroutine(called);
 }
 
 int kymo_hunk_flush(struct kymo_hunk *hunk, const struct kymo_item *left_next, const struct kymo_item *right_next)

@@ -310,8 +310,15 @@ static void put_stack(const struct printer *printer, const json_t *described)
 			told = i + 1;
 	if (told > count)
 		told = count;
-	for (size_t i = 1; i < told; i++) {
+	for (size_t i = 1, next; i < told; i = next) {
+		for (next = i; next < told && json_is_true(json_object_get(json_array_get(stack, next), "library")); next++)
+			;
 		fputs(i == 1 ? "     called from " : "                 ", printer->out);
+		if (next > i + 1) {
+			fprintf(printer->out, "%zu frames of libraries\n", next - i);
+			continue;
+		}
+		next = i + 1;
 		put_place(printer, json_array_get(stack, i));
 		fputc('\n', printer->out);
 	}

@@ -308,7 +308,8 @@ static bool take_skipped(void *context, const struct kymo_skipped *skipped)
 	if (event.kind == KYMO_LINE)
 		emit_line(walk, (struct kymo_position){event.n, 0}, (int64_t)event.line);
 	else
-		emit_event(walk, event.kind, (struct kymo_position){event.n, 0}, event.code, event.offset, event.dest, name);
+		emit_event(walk, event.kind, (struct kymo_position){event.n, 0}, event.code,
+			   kymo_place_of(event.offset, event.place_plus_1), event.dest, name);
 	forget_values(walk);
 	return !walk->is_over && !is_paused(walk);
 }
@@ -327,7 +328,8 @@ static void take_event(struct kymo_token_walk *walk)
 	else if (event->kind == KYMO_EVENT_BRANCH_BIT)
 		emit(walk, KYMO_TOKEN_BRANCH, event->is_taken, kymo_position_of(event), KYMO_LINE_NONE);
 	else
-		emit_event(walk, event->kind, kymo_position_of(event), event->code, event->offset, event->dest, event->name);
+		emit_event(walk, event->kind, kymo_position_of(event), event->code,
+			   kymo_place_of(event->offset, event->place_plus_1), event->dest, event->name);
 	forget_values(walk);
 }
 

@@ -145,13 +145,23 @@ struct kymo_ring_page {
 	_Atomic uint32_t slots;             /* slots made so far */
 	_Atomic uint32_t thread;            /* thread that holds the ring; 0: it is pooled */
 	_Atomic uint32_t producer_sleeping; /* 1 while the producer waits on kymo_ring_consumer.wake */
-	uint8_t pad1[24];
+	/* for the watcher: of the thread that holds the ring */
+	_Atomic uint64_t producer;  /* address, in the process, of what struct kymo_frame_layout has the fields of */
+	_Atomic uint32_t native_id; /* gettid */
+	uint32_t reserved1;
+	/* watcher: where the frame on top was when the thread ended; see KYMO_STOPPED_AT */
+	_Atomic uint64_t stopped_at;
 	_Atomic uint64_t stalls; /* block: number, sum and maximum of the waits */
 	_Atomic uint64_t stalled_ns;
 	_Atomic uint64_t longest_stall_ns;
 };
 static_assert(offsetof(struct kymo_ring_page, opened_seq) == 64, "ABI");
+static_assert(offsetof(struct kymo_ring_page, producer) == 104, "ABI");
 static_assert(offsetof(struct kymo_ring_page, stalls) == 128, "ABI");
+
+/* 0: not known; else code units + 1, as CPython has them (_PyInterpreterFrame_LASTI), and whether the thread may have gone on. */
+#define KYMO_STOPPED_AT(lasti, is_least) (((uint64_t)(lasti) + 1) | (uint64_t)(is_least) << 32)
+#define KYMO_STOPPED_IS_LEAST(word) ((word) >> 32 & 1)
 
 struct kymo_ring_consumer {
 	_Atomic uint64_t consumed_seq; /* chunks up to this one were copied; their slots are free */
@@ -168,6 +178,19 @@ static inline uint32_t kymo_ring_slots_offset(uint32_t max_slots)
 
 	return (end + KYMO_PAGE_BYTES - 1) / KYMO_PAGE_BYTES * KYMO_PAGE_BYTES;
 }
+
+/*
+ * Where a process that has been stopped has what its threads do: offsets of fields in its memory, for the watcher.  A producer has
+ * a thread number, the address of its process, which is @process here, and of the frame that is on top of the thread's stack, and
+ * its code's; a frame has those of its code and of the instruction that it runs; code has its bytecode, and how long that is.
+ */
+struct kymo_frame_layout {
+	uint64_t process;
+	uint64_t code_mask; /* bits of a frame's word that are of the address of its code */
+	uint16_t producer_thread, producer_process, producer_frame, producer_code;
+	uint16_t frame_code, frame_instruction; /* @frame_instruction is 0 where nothing is known */
+	uint16_t code_units, code_bytecode;
+};
 
 /*
  * The definitions stream: length-delimited Definition messages (metadata.proto)
@@ -193,7 +216,11 @@ struct kymo_meta_page {
 	/* reader */
 	_Atomic uint64_t consumed; /* stream bytes stored; what lies before is freed */
 	_Atomic uint32_t wake;     /* futex word: advances with each step of @consumed */
+	uint8_t pad2[52];
+	/* producer: written once, before the magic */
+	struct kymo_frame_layout frames;
 };
+static_assert(offsetof(struct kymo_meta_page, frames) == 192, "ABI");
 static_assert(offsetof(struct kymo_meta_page, committed) == 64, "ABI");
 static_assert(offsetof(struct kymo_meta_page, consumed) == 128, "ABI");
 
@@ -207,6 +234,33 @@ enum kymo_reader_state {
 	KYMO_READER_LIVE = 1,
 	KYMO_READER_CLOSED = 2, /* the trace is sealed; nothing more will be taken */
 };
+
+/* In the session's folder, when the reader could not complete the trace: why, in one line. */
+#define KYMO_READER_LOG "reader.log"
+
+enum kymo_stop_wanted {
+	KYMO_STOP_SEAL = 1,    /* seal the trace now, producers or not */
+	KYMO_STOP_DISCARD = 2, /* nothing was recorded: leave no trace */
+};
+
+#define KYMO_UNJOINED 32U
+#define KYMO_FOLDER_BYTES 64U /* of a process folder's name, its zero included */
+
+enum kymo_unjoined_state {
+	KYMO_UNJOINED_FREE = 0,
+	KYMO_UNJOINED_CLAIMED = 1, /* by the process that writes it */
+	KYMO_UNJOINED_TOLD = 2,    /* complete; the reader sets it free */
+};
+
+/* A process that wanted to record and could not make its folder, its definitions or its memory. */
+struct kymo_unjoined {
+	_Atomic uint32_t state; /* enum kymo_unjoined_state */
+	uint32_t pid;           /* as the process itself sees it */
+	int32_t error;          /* why not: an errno */
+	uint32_t reserved0;
+	char forked_from[KYMO_FOLDER_BYTES]; /* folder of the process that it was forked from; "": of none */
+};
+static_assert(sizeof(struct kymo_unjoined) == 80, "ABI");
 
 /* A tick that comes later than this after the one before is told by a ClockStall definition. */
 #define KYMO_TICK_STALL_NS 3000000U
@@ -234,12 +288,14 @@ struct kymo_session_page {
 	/* producers and `kymo`: read-modify-write, cold */
 	_Atomic uint64_t budget_used;
 	_Atomic uint32_t snapshots_wanted;
-	_Atomic uint32_t stop_wanted; /* 1: seal the trace now, producers or not */
+	_Atomic uint32_t stop_wanted; /* enum kymo_stop_wanted; 0: go on */
 	_Atomic uint32_t root_pid;    /* the command that `kymo record` started; 0: none */
 	_Atomic uint32_t root_ended;  /* 1 when root_status is valid */
 	_Atomic uint32_t root_status; /* as from waitpid */
-	_Atomic uint32_t processes_unrecorded; /* forked children that could not make their folder */
+	_Atomic uint32_t processes_unrecorded; /* that could not make their folder, and that the reader has not told of yet */
+	struct kymo_unjoined unjoined[KYMO_UNJOINED]; /* as many of those as there is room for */
 };
+static_assert(offsetof(struct kymo_session_page, unjoined) == 160, "ABI");
 static_assert(offsetof(struct kymo_session_page, tick) == 64, "ABI");
 static_assert(offsetof(struct kymo_session_page, budget_used) == 128, "ABI");
 static_assert(sizeof(struct kymo_session_page) <= KYMO_PAGE_BYTES, "ABI");

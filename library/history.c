@@ -14,8 +14,6 @@
 #include "replay/sources.h"
 #include "replay/text.h"
 
-#define TEXT_COLUMNS 100U
-
 int kymo_history_open(const char *path, struct kymo_history **out, char *error, size_t error_bytes)
 {
 	struct kymo_history *history = calloc(1, sizeof *history);
@@ -78,22 +76,9 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 		.turn = event->slice,
 		.task = event->task_id,
 		.task_name = event->task ? event->task->name : NULL,
+		.first_line = event->first_line ? event->first_line : -1,
+		.last_line = event->first_line ? event->last_line : -1,
 	};
-}
-
-static void put_text(FILE *out, const struct kymo_event *event)
-{
-	char *text = NULL;
-	size_t bytes;
-	FILE *memory = open_memstream(&text, &bytes);
-
-	if (memory) {
-		kymo_event_put_values(memory, event, TEXT_COLUMNS);
-		fclose(memory);
-	}
-	fputs(",\"text\":", out);
-	kymo_json_put(out, text ? text : "");
-	free(text);
 }
 
 int kymo_history_values(const struct kymo_event *event, enum kymo_history_values how, char **values)
@@ -107,10 +92,7 @@ int kymo_history_values(const struct kymo_event *event, enum kymo_history_values
 	out = open_memstream(values, &bytes);
 	if (!out)
 		return -ENOMEM;
-	if (how == KYMO_HISTORY_VALUES_TEXT)
-		put_text(out, event);
-	else
-		(how == KYMO_HISTORY_VALUES_BRIEF ? kymo_event_put_values_brief : kymo_event_put_values_json)(out, event);
+	(how == KYMO_HISTORY_VALUES_BRIEF ? kymo_event_put_values_brief : kymo_event_put_values_json)(out, event);
 	fputs(ftell(out) ? "}" : ",}", out);
 	if (fclose(out)) {
 		free(*values);
@@ -177,7 +159,7 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 		free(events);
 		return kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
 	}
-	if (slice->values > KYMO_HISTORY_VALUES_TEXT) {
+	if (slice->values > KYMO_HISTORY_VALUES_NONE) {
 		free(events);
 		return kymo_fail(&history->error, -EINVAL, "there is no way %u to tell values", (unsigned)slice->values);
 	}

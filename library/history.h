@@ -68,13 +68,13 @@ struct kymo_history_event {
 	/* What variables held, as kymo events --jsonl has it: {"values": {…}, "value": {…}}, either or both; NULL: nothing.  Until its
 	   reader or cursor is asked for another event, moved or closed. */
 	const char *values;
+	int64_t first_line, last_line; /* of UNKNOWN after a thread's last event: what may have run lies between these; -1: not known */
 };
 
 enum kymo_history_values {
 	KYMO_HISTORY_VALUES_ALL = 0,
 	KYMO_HISTORY_VALUES_BRIEF = 1, /* types, lengths, numbers and short texts; nothing in them but attributes of what variables hold; no ids */
 	KYMO_HISTORY_VALUES_NONE = 2,
-	KYMO_HISTORY_VALUES_TEXT = 3, /* {"text": "x=3, y='a'  -> 5"}: as people are shown them, about a hundred columns */
 };
 
 /* What events are read; all zero but @to_ns = INT64_MAX and @thread = -1: all. */
@@ -96,6 +96,17 @@ KYMO_HISTORY_API int kymo_history_events_open(struct kymo_history *history, cons
 KYMO_HISTORY_API int kymo_history_events_read(struct kymo_history_events *events, struct kymo_history_event *out,
 					      int count);
 KYMO_HISTORY_API void kymo_history_events_close(struct kymo_history_events *events);
+
+/*
+ * What variables held when each line ran last, of the first @most events of @slice (but for its thread and files), to *@json, which
+ * is to be given to kymo_history_free():
+ *   {"is_cut": false, "rows": [[file, function, line, kind of event, text], …]}
+ * in the order of these events.  Text is as people are shown it, "x=3, y='a'  -> 5", about a hundred columns; null: that event had no values.  Those of LINE stand at
+ * the line before, which has run.  Line -1: the last call as a whole, of PY_START and PY_RETURN.  @threads: nonzero by number, for
+ * those that are wanted; NULL: all.
+ */
+KYMO_HISTORY_API int kymo_history_last_values(struct kymo_history *history, const struct kymo_history_slice *slice,
+					      const unsigned char *threads, uint64_t most, char **json);
 
 /*
  * The text of a source file as it was when it was recorded by @thread's process, to *@text, which is to be given to
@@ -138,7 +149,7 @@ KYMO_HISTORY_API int kymo_history_cursor_move(struct kymo_history_cursor *cursor
 /* To event @n, @k of @thread, or the last one before it. */
 KYMO_HISTORY_API int kymo_history_cursor_seek(struct kymo_history_cursor *cursor, uint32_t thread, uint64_t n,
 					      uint32_t k);
-/* To "start", "end", "#N", "N%", a time ("1.5s", "20ms") or the text of a mark. */
+/* To "start" or "end" of the run; "#N" or "N%", from 0 to 100, of the thread; a time ("1.5s", "20ms"); or the text of a mark. */
 KYMO_HISTORY_API int kymo_history_cursor_goto(struct kymo_history_cursor *cursor, const char *place);
 /* To where @thread is at this moment.  1; 0, and nothing has changed: it has not begun. */
 KYMO_HISTORY_API int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread);
@@ -162,14 +173,15 @@ KYMO_HISTORY_API int kymo_history_cursor_past_values(struct kymo_history_cursor 
 						     char **json);
 
 enum kymo_history_break_kind {
-	KYMO_HISTORY_BREAK_LINE = 0,	  /* of a file that ends with the name, at a / */
+	KYMO_HISTORY_BREAK_LINE = 0,	  /* of a file that ran and ends with the name, at a /; -EINVAL: it has no such line */
 	KYMO_HISTORY_BREAK_FUNCTION = 1,  /* at its call; by its qualified name or the last part of it */
 	KYMO_HISTORY_BREAK_EXCEPTION = 2, /* where one of this type is raised first; "": of any */
 };
 
 /*
- * Set a break; @condition (NULL: none) is an expression of SQL over hits, depth, line, file, function, caller, exception,
- * thread, thread_name, pid and time.  Returns its number, above 0.  *@hits: how often it is hit in the whole history, its
+ * Set a break; @condition (NULL: none) is an expression in Python's syntax over variables, where they were recorded, and hits,
+ * depth, line, file, function, caller, exception, thread, thread_name, pid and time; or one of SQL over these names.
+ * It does not stop where that is not known.  Returns its number, above 0.  *@hits: how often it is hit in the whole history, its
  * condition left out.
  */
 KYMO_HISTORY_API int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_history_break_kind kind,

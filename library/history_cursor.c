@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #define KYMO_HISTORY_API __attribute__((visibility("default")))
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "debugger/condition.h"
 #include "library/history_private.h"
 #include "replay/places.h"
 #include "replay/replay.h"
+#include "replay/sources.h"
 
 struct kymo_history_cursor {
 	struct kymo_history *history;
@@ -141,6 +144,47 @@ static bool holds(const struct kymo_break *at, const struct kymo_walker *walker,
 	return kymo_condition_holds(at->context, walker, hits);
 }
 
+/* True if @content's file has line @line, as far as is known. */
+static bool may_have_line(struct kymo_timeline *timeline, const struct kymo_content *content, int64_t line, size_t *line_count)
+{
+	struct kymo_source source;
+	bool may = true;
+
+	if (kymo_traced_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content->file, &source, NULL))
+		return true;
+	if (source.text) {
+		*line_count = source.line_count;
+		may = (uint64_t)line <= source.line_count;
+	}
+	kymo_source_release(&source);
+	return may;
+}
+
+/* A line that there is: it may never have run. */
+static int check_line(struct kymo_history_cursor *cursor, const char *file, int64_t line)
+{
+	struct kymo_timeline *timeline = cursor->replay.timeline;
+	const struct kymo_hits *hits = &cursor->replay.index->hits;
+	struct kymo_error *error = &cursor->history->error;
+	const char *checked = NULL;
+	size_t line_count = 0;
+
+	if (line < 1)
+		return kymo_fail(error, -EINVAL, "lines count from 1");
+	for (uint32_t i = 1; i < hits->content_count; i++) {
+		const struct kymo_content *content = hits->contents[i].content;
+
+		if (!kymo_names_file(file, content->file) || (checked && !strcmp(checked, content->file)))
+			continue;
+		checked = content->file;
+		if (may_have_line(timeline, content, line, &line_count))
+			return 0;
+	}
+	if (!checked)
+		return kymo_fail(error, -ENOENT, "no file '%s' ran while this was recorded", file);
+	return kymo_fail(error, -EINVAL, "there is no line %" PRId64 " in %s: it has %zu", line, checked, line_count);
+}
+
 int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_history_break_kind kind, const char *name,
 			      int64_t line, const char *condition, uint64_t *hits)
 {
@@ -149,7 +193,9 @@ int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_hist
 	struct kymo_condition *compiled = NULL;
 	struct kymo_break *at;
 
-	if (condition && !(compiled = kymo_condition_new(condition, error)))
+	if (kind == KYMO_HISTORY_BREAK_LINE && check_line(cursor, name, line))
+		return -EINVAL;
+	if (condition && !(compiled = kymo_condition_new(condition, cursor->replay.index, error)))
 		return -EINVAL;
 	at = kind == KYMO_HISTORY_BREAK_LINE	   ? kymo_break_at_line(breaks, name, line)
 	     : kind == KYMO_HISTORY_BREAK_FUNCTION ? kymo_break_at_function(breaks, name)

@@ -237,6 +237,18 @@ static bool add_step(struct kymo_call_tree *tree, const struct kymo_call *call)
 	return true;
 }
 
+/* The steps of a window, when all of it was read. */
+static int add_window(struct kymo_call_tree *tree, const struct kymo_call *next, struct kymo_error *error)
+{
+	struct kymo_spread *spread = &tree->spread;
+	bool is_short = kymo_spread_settle(spread, next);
+
+	for (size_t i = 0; i < spread->count && !is_short; i++)
+		is_short = !add_step(tree, &spread->steps[i]);
+	spread->count = 0;
+	return is_short ? kymo_fail(error, -ENOMEM, "out of memory") : 0;
+}
+
 static int read_steps(struct kymo_call_tree *tree, struct kymo_sliced_calls *calls, struct kymo_error *error)
 {
 	struct kymo_called_thread *thread = &tree->threads[tree->thread_count - 1];
@@ -245,6 +257,7 @@ static int read_steps(struct kymo_call_tree *tree, struct kymo_sliced_calls *cal
 	bool is_first = true;
 	int result;
 
+	kymo_spread_begin_thread(&tree->spread, tree->timeline->clock.has_tick);
 	while ((result = kymo_sliced_calls_next(calls, &call, error)) > 0) {
 		if (is_first) {
 			thread->begin_ns = call.low_ns;
@@ -253,9 +266,13 @@ static int read_steps(struct kymo_call_tree *tree, struct kymo_sliced_calls *cal
 			kymo_shares_begin(&tree->line_shares, call.low_ns);
 			is_first = false;
 		}
-		if (!add_step(tree, &call))
+		if (!kymo_spread_has_room(&tree->spread, &call) && (result = add_window(tree, &call, error)))
+			return result;
+		if (kymo_spread_add(&tree->spread, &call))
 			return kymo_fail(error, -ENOMEM, "out of memory");
 	}
+	if (!result)
+		result = add_window(tree, NULL, error);
 	if (result || is_first)
 		return result;
 	kymo_shares_end(&tree->line_shares);
@@ -316,6 +333,7 @@ void kymo_call_tree_release(struct kymo_call_tree *tree)
 	kymo_shares_release(&tree->node_shares);
 	kymo_shares_release(&tree->function_shares);
 	kymo_shares_release(&tree->line_shares);
+	kymo_spread_release(&tree->spread);
 	free(tree->by_identity.slots);
 	free(tree->by_function.slots);
 	free(tree->by_node.slots);

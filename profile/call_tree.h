@@ -11,6 +11,7 @@
 #include "profile/lookup.h"
 #include "profile/shares.h"
 #include "profile/slice.h"
+#include "profile/spread.h"
 
 #define KYMO_CALL_TREE_NODES (1U << 20)
 #define KYMO_CALL_NODE_NONE UINT32_MAX
@@ -62,6 +63,7 @@ struct kymo_call_tree {
 	size_t function_count, node_count, line_count, thread_count;
 	struct kymo_shares node_shares, function_shares, line_shares; /* those of number + 1 */
 	/* for its own use */
+	struct kymo_spread spread;
 	size_t function_capacity, node_capacity, line_capacity, thread_capacity;
 	struct kymo_identity {
 		const void *identity; /* a content, or the name of a function in C */

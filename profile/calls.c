@@ -157,6 +157,8 @@ static inline void tell(struct kymo_calls *restrict calls, struct kymo_call *res
 		.t_err_ns = (uint64_t)(t_ns - low_ns > high_ns - t_ns ? t_ns - low_ns : high_ns - t_ns),
 		.low_ns = low_ns,
 		.high_ns = high_ns,
+		.window_at = at->window_at,
+		.window_events = at->window_events,
 		.n = calls->walker.event.n,
 	};
 }
@@ -237,7 +239,7 @@ static inline int tell_frame(struct kymo_calls *calls, struct kymo_call *call, u
 /* The first that ran already. */
 static int tell_found(struct kymo_calls *calls, struct kymo_call *call, struct kymo_error *error)
 {
-	const struct kymo_likely_time from = {calls->from_ns, calls->from_ns, calls->from_ns};
+	const struct kymo_likely_time from = {calls->from_ns, calls->from_ns, calls->from_ns, 0, 0};
 	bool is_cut = calls->last.t_ns == INT64_MIN && calls->from_ns != INT64_MIN;
 
 	return tell_frame(calls, call, calls->frames, KYMO_CALL_FOUND, is_cut ? &from : &calls->at, error);

@@ -45,6 +45,7 @@ struct kymo_call {
 	int64_t t_ns;			    /* since the run began; it happened at most t_err_ns before or after */
 	uint64_t t_err_ns;
 	int64_t low_ns, high_ns; /* it happened between these: two readings of the clock; equal: it was read then */
+	uint32_t window_at, window_events; /* as struct kymo_likely_time has them */
 	int64_t begin_ns; /* of END: of its BEGIN */
 	uint64_t begin_err_ns;
 	uint64_t n;	     /* ordinal of the event in its thread */

@@ -175,6 +175,8 @@ static int put_found(struct kymo_sliced_calls *calls, struct kymo_error *error)
 		.t_err_ns = calls->call.t_err_ns,
 		.low_ns = calls->call.low_ns,
 		.high_ns = calls->call.high_ns,
+		.window_at = calls->call.window_at,
+		.window_events = calls->call.window_events,
 		.n = calls->call.n,
 	};
 
@@ -211,6 +213,8 @@ static bool tell_end(struct kymo_sliced_calls *calls, struct kymo_call *call, en
 		.t_err_ns = calls->call.t_err_ns,
 		.low_ns = calls->call.low_ns,
 		.high_ns = calls->call.high_ns,
+		.window_at = calls->call.window_at,
+		.window_events = calls->call.window_events,
 		.begin_ns = begin->t_ns,
 		.begin_err_ns = begin->t_err_ns,
 		.n = calls->call.n,

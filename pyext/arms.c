@@ -5,6 +5,7 @@
 
 #include "format/flow.h"
 #include "pyext/arms.h"
+#include "pyext/code_writes.h"
 #include "pyext/places.h"
 
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last)
@@ -149,7 +150,7 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 	for (uint32_t i = 0; i < told->count; i++) {
 		if (told->at[i].source != source || told->at[i].is_taken == is_taken)
 			continue;
-		if (!kymo_line_is_on(known->code, told->at[i].dest, python->tool))
+		if (!kymo_line_is_on(python, known->code, told->at[i].dest))
 			break;
 		if (i >= told->pending)
 			exchange(told, i, false);

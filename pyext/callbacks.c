@@ -44,9 +44,10 @@ kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
 	{                                                                                        \
 		struct kymo_producer *p = kymo_producer;                                         \
                                                                                                  \
+		if (kymo_unlikely(!is_last_recorder(self, p)))                                   \
+			return name##_slowly(self, args);                                        \
 		kymo_flush_branches(p);                                                          \
-		if (kymo_unlikely(!kymo_is_ready(p) || !is_last_recorder(self, p) ||             \
-				  !is_of(self, p, args[0])))                                     \
+		if (kymo_unlikely(!kymo_is_ready(p) || !is_of(self, p, args[0])))                \
 			return name##_slowly(self, args);                                        \
 		return record;                                                                   \
 	}                                                                                        \
@@ -55,7 +56,7 @@ kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
 	{                                                                                        \
 		struct kymo_producer *p = kymo_producer;                                         \
                                                                                                  \
-		if (kymo_unlikely(!is_ready(p) || !is_last_recorder(self, p) ||                  \
+		if (kymo_unlikely(!is_last_recorder(self, p) || !is_ready(p) ||                  \
 				  !is_of(self, p, args[0])))                                     \
 			return name##_elsewhere(self, args);                                     \
 		return record;                                                                   \
@@ -91,7 +92,8 @@ kymo_out_of_line struct kymo_producer *kymo_refill_for(PyObject *self)
 	python->entering = ((struct kymo_callback *)self)->event->enters;
 	p = kymo_refill(&python->host);
 	python->entering = false;
-	return p;
+	/* Stopped under another GIL during this event, and there is another recording already. */
+	return python->recording == kymo_process_generation() ? p : NULL;
 }
 
 /*
@@ -110,6 +112,7 @@ static kymo_out_of_line struct kymo_producer *begin(PyObject *self, PyObject *co
 		if (!known || !known->is_wanted)
 			return NULL;
 	}
+	kymo_claim(p, &python->host);
 	kymo_flush_branches(p);
 	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
 		return NULL;
@@ -134,6 +137,7 @@ static bool start_at(PyObject *self, const struct kymo_code *known, PyObject *co
 	struct kymo_producer *p = kymo_producer;
 	uint32_t offset = kymo_long_value(args[1]);
 
+	kymo_claim(p, &python_of(self)->host);
 	kymo_flush_branches(p);
 	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
 		return false;
@@ -189,8 +193,8 @@ static PyObject *py_start(PyObject *self, PyObject *const *args, size_t Py_UNUSE
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
 
-	if (kymo_unlikely(!known || args[1] != known->entry_int || !kymo_is_ready(p) ||
-			  !is_last_recorder(self, p)))
+	if (kymo_unlikely(!known || args[1] != known->entry_int || !is_last_recorder(self, p) ||
+			  !kymo_is_ready(p)))
 		return start_elsewhere(self, args, false);
 	kymo_append_start(p, args[0], known->start, known->first_line);
 	Py_RETURN_NONE;
@@ -296,7 +300,7 @@ static PyObject *left(PyObject *self, struct kymo_producer *p, PyObject *const *
 	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	bool is_last;
 
-	if (!known->lines_left)
+	if (!known || !known->lines_left)
 		return jump(self, p, args, KYMO_BRANCH_LEFT, true);
 	if (!kymo_arms_add(known, units(args[1]), false, &is_last))
 		return jump(self, p, args, KYMO_BRANCH_LEFT, false);
@@ -349,6 +353,12 @@ CALLBACK_IF(kymo_is_ready_for_branch, branch_bit,
 	    bit(p, kymo_branch_is_taken(args[0], kymo_long_value(args[1]), kymo_long_value(args[2]))))
 #endif
 
+static PyObject *ignore_start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
+{
+	return kymo_code_find(python_of(self), args[0]) ? Py_NewRef(Py_None) : kymo_skip_event(self, args[0]);
+}
+
+const struct kymo_event kymo_event_ignored_start = {"PY_START", KYMO_PY_START, true, true, {ignore_start}};
 const struct kymo_event kymo_event_ignored_call = {"CALL", KYMO_CALL, true, false, {ignore}};
 
 #define TIMED(name) {name, [KYMO_TIMED] = name##_timed}

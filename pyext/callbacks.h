@@ -60,4 +60,7 @@ PyObject *kymo_variables_with_values(PyObject *self, PyObject *const *args, size
 /* CALL where it must be on for C_RETURN and C_RAISE, and is not asked for itself. */
 extern const struct kymo_event kymo_event_ignored_call;
 
+/* The same of PY_START, for LINE. */
+extern const struct kymo_event kymo_event_ignored_start;
+
 #endif

@@ -7,20 +7,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pyext/locks.h"
+
+/* Another interpreter may set it meanwhile: under KYMO_LOCK_FILTER. */
 static struct {
-	const Kymo__Config *config;
+	const Kymo__Config *config; /* NULL: there is no recording, so nothing is wanted */
 	char package[PATH_MAX];
 	char stdlib[PATH_MAX];
+	struct kymo_project project;
 	char here[PATH_MAX]; /* working directory at the start: what relative names are relative to */
 } filter;
 
-void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib)
+void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib, const struct kymo_project *project)
 {
+	kymo_lock(KYMO_LOCK_FILTER);
 	filter.config = config;
+	filter.project = *project;
 	snprintf(filter.package, sizeof(filter.package), "%s", package);
 	snprintf(filter.stdlib, sizeof(filter.stdlib), "%s", stdlib);
 	if (!getcwd(filter.here, sizeof(filter.here)))
 		filter.here[0] = 0;
+	kymo_unlock(KYMO_LOCK_FILTER);
+}
+
+void kymo_filter_clear(void)
+{
+	kymo_lock(KYMO_LOCK_FILTER);
+	filter.config = NULL;
+	kymo_unlock(KYMO_LOCK_FILTER);
 }
 
 /* True if @file lies below @folder, or is it. */
@@ -107,9 +121,8 @@ static bool is_stdlib(const char *file)
 		!strstr(file, "/dist-packages/"));
 }
 
-bool kymo_filter_wants(const char *file)
+static bool wants(const Kymo__Config *config, const char *file)
 {
-	const Kymo__Config *config = filter.config;
 	char path[2 * PATH_MAX];
 
 	if (is_below(file, filter.package))
@@ -127,13 +140,31 @@ bool kymo_filter_wants(const char *file)
 	return !config->n_include || any(matches, file, config->include, config->n_include);
 }
 
-bool kymo_filter_wants_values(const char *file, const char *qualname)
+static bool wants_values(const Kymo__Values *values, const char *file, const char *qualname)
 {
-	const Kymo__Values *values = filter.config->values;
-
 	for (size_t i = 0; i < values->n_only; i++) {
 		if (matches(file, values->only[i]) || !fnmatch(values->only[i], qualname, 0))
 			return true;
 	}
-	return !values->n_only;
+	return !values->n_only && (!values->project || kymo_project_has(&filter.project, file));
+}
+
+bool kymo_filter_wants(const char *file)
+{
+	bool is_wanted;
+
+	kymo_lock(KYMO_LOCK_FILTER);
+	is_wanted = filter.config && wants(filter.config, file);
+	kymo_unlock(KYMO_LOCK_FILTER);
+	return is_wanted;
+}
+
+bool kymo_filter_wants_values(const char *file, const char *qualname)
+{
+	bool is_wanted;
+
+	kymo_lock(KYMO_LOCK_FILTER);
+	is_wanted = filter.config && filter.config->values && wants_values(filter.config->values, file, qualname);
+	kymo_unlock(KYMO_LOCK_FILTER);
+	return is_wanted;
 }

@@ -6,13 +6,17 @@
 #include <stdbool.h>
 
 #include "format/metadata.pb-c.h"
+#include "format/project.h"
 
 /*
- * Decide by @config from now on; it must outlive every use.  @package is the folder of the
- * extension, whose own code is never recorded; @stdlib that of the standard library.  Both
- * are copied.
+ * Decide by @config from now on, which must live until kymo_filter_clear().  @package is the folder of the
+ * extension, whose own code is never recorded; @stdlib that of the standard library; @project knows where this
+ * interpreter is.  All three are copied.  All functions: any thread.
  */
-void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib);
+void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib, const struct kymo_project *project);
+
+/* Nothing is wanted any more. */
+void kymo_filter_clear(void);
 
 /* True if code of @file (co_filename) is to be recorded. */
 bool kymo_filter_wants(const char *file);

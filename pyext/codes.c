@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pyext/codes.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define XXH_INLINE_ALL
@@ -9,6 +8,7 @@
 
 #include "pyext/arms.h"
 #include "pyext/code_filter.h"
+#include "pyext/locks.h"
 #include "pyext/text.h"
 #include "pyext/values/values.h"
 
@@ -17,8 +17,8 @@
 /* A lost definition is tried again after so many events of its code. */
 #define RETRY_EVERY 4096U
 
-uint32_t kymo_codes_generation;
-bool kymo_codes_flow;
+_Atomic uint32_t kymo_codes_generation;
+_Atomic bool kymo_codes_flow;
 
 /* Where nothing was asked for lately. */
 static struct kymo_code nobody;
@@ -27,26 +27,15 @@ static struct content {
 	XXH128_hash_t hash;
 	uint64_t id;
 } *contents;
-static pthread_mutex_t contents_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void lock_contents(void)
-{
-	pthread_mutex_lock(&contents_lock);
-}
-
-static void unlock_contents(void)
-{
-	pthread_mutex_unlock(&contents_lock);
-}
 
 void kymo_codes_begin(uint32_t generation, bool is_flow)
 {
-	lock_contents();
+	kymo_lock(KYMO_LOCK_CONTENTS);
 	kymo_codes_flow = is_flow;
 	free(contents);
 	contents = generation ? calloc(CONTENTS, sizeof(*contents)) : NULL;
 	kymo_codes_generation = generation;
-	unlock_contents();
+	kymo_unlock(KYMO_LOCK_CONTENTS);
 }
 
 static bool define_content(Kymo__Content *content)
@@ -142,10 +131,10 @@ static uint32_t define_code(struct kymo_code *known, bool needs_lines)
 	known->entry = kymo_entry_offset(content.bytecode.data, content.bytecode.len);
 	known->has_lines = kymo_codes_flow && !find_sites(known, &content, needs_lines);
 
-	lock_contents();
+	kymo_lock(KYMO_LOCK_CONTENTS);
 	if (known->sites || !kymo_codes_flow)
 		message.content = intern_content(&arena, &content);
-	unlock_contents();
+	kymo_unlock(KYMO_LOCK_CONTENTS);
 	if (message.content) {
 		message.id = kymo_next_code_id();
 		message.entry_offset = known->entry / KYMO_CODE_UNIT;
@@ -189,15 +178,14 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 
 	if (!known)
 		return 0;
-	/* The registers of a forked child that has not joined yet are blank, and its stream
-	 * is not open: ids are not reused, so the message is not missed. */
-	if (kymo_process_is_recording()) {
-		/* Also of code whose definition was lost: a register may hold its sites. */
-		if (known->defined == kymo_codes_generation || known->sites)
-			kymo_forget_code(code);
-		if (known->defined == kymo_codes_generation)
-			define_freed(known->id);
-	}
+	/* Also of a recording that was stopped, under another GIL: its registers are used until a thread notices.  Also of
+	 * code whose definition was lost: a register may hold its sites. */
+	if (known->defined || known->sites)
+		kymo_forget_code(code);
+	/* The stream of a forked child that has not joined yet is not open: ids are not reused, so the message is not
+	 * missed. */
+	if (known->defined && known->defined == kymo_codes_generation && kymo_process_is_recording())
+		define_freed(known->id);
 	recent = kymo_code_recent(python, code);
 	for (int i = 0; i < 2; i++) {
 		if (recent[i] == known)
@@ -215,8 +203,6 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 
 bool kymo_codes_attach(struct kymo_python *python)
 {
-	static bool is_forkable;
-
 	if (PyCode_AddWatcher(watch) < 0) {
 		PyErr_SetString(PyExc_RuntimeError,
 				"kymo: other tools have taken all watchers of code objects; record without one of them");
@@ -224,9 +210,6 @@ bool kymo_codes_attach(struct kymo_python *python)
 	}
 	for (size_t i = 0; i < sizeof(python->recent) / sizeof(*python->recent); i++)
 		python->recent[i][0] = python->recent[i][1] = &nobody;
-	/* Another interpreter's thread may be in intern_content() while this one forks. */
-	if (!is_forkable)
-		is_forkable = !pthread_atfork(lock_contents, unlock_contents, unlock_contents);
 	return true;
 }
 
@@ -280,22 +263,24 @@ static void remember(struct kymo_python *python, struct kymo_code *known)
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 {
 	struct kymo_code *known = kymo_code_of(python, code);
+	uint32_t generation = kymo_codes_generation;
 
-	if (!known || !kymo_codes_generation)
+	/* Callbacks of an earlier recording, which was stopped under another GIL, record nothing into a later one. */
+	if (!known || !generation || (python->recording && python->recording != generation))
 		return NULL;
-	if (known->defined == kymo_codes_generation) {
+	if (known->defined == generation) {
 		remember(python, known);
 		return known;
 	}
-	if (known->decided == kymo_codes_generation && !known->is_wanted)
+	if (known->decided == generation && !known->is_wanted)
 		return known;
 	if (!is_recording())
 		return NULL;
-	if (known->decided != kymo_codes_generation) {
+	if (known->decided != generation) {
 		struct kymo_arena arena = {0};
 		const char *file;
 
-		known->decided = kymo_codes_generation;
+		known->decided = generation;
 		known->sights = 0;
 		known->id = KYMO_ID_UNKNOWN;
 		kymo_arms_forget(known);
@@ -317,7 +302,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->start = kymo_start_make(known->id);
 		/* Before a coroutine's start there is more to do. */
 		known->entry_int = kymo_is_coroutine(code) ? NULL : small_int(known->entry);
-		known->defined = known->id != KYMO_ID_UNKNOWN ? kymo_codes_generation : 0;
+		known->defined = known->id != KYMO_ID_UNKNOWN ? generation : 0;
 	}
 	return known;
 }

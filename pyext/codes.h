@@ -44,11 +44,14 @@ struct kymo_code {
 	struct kymo_code *next; /* in its chain */
 };
 
-/* The recording that ids belong to; 0 while there is none. */
-extern uint32_t kymo_codes_generation __attribute__((visibility("hidden")));
+/*
+ * The recording that ids belong to; 0 while there is none.  It changes under any GIL: whoever keeps what it defines keeps with
+ * it the number that was here before.
+ */
+extern _Atomic uint32_t kymo_codes_generation __attribute__((visibility("hidden")));
 
 /* The recording is one from which lines are rebuilt. */
-extern bool kymo_codes_flow __attribute__((visibility("hidden")));
+extern _Atomic bool kymo_codes_flow __attribute__((visibility("hidden")));
 
 /* Begin a recording: what is in codes from an earlier one means nothing now.  0: it ends. */
 void kymo_codes_begin(uint32_t generation, bool is_flow);
@@ -85,7 +88,8 @@ static inline const struct kymo_code *kymo_code_find(struct kymo_python *python,
 	/* Two, so that functions which call each other do not push each other out. */
 	if (kymo_unlikely((PyObject *)known->code != code))
 		known = recent[1];
-	if (kymo_likely((PyObject *)known->code == code && known->defined == kymo_codes_generation))
+	/* Relaxed: what was defined of @known this GIL orders. */
+	if (kymo_likely((PyObject *)known->code == code && known->defined == kymo_load_relaxed_u32(&kymo_codes_generation)))
 		return known;
 	return NULL;
 }
@@ -97,7 +101,7 @@ static inline bool kymo_code_is_left_out(const struct kymo_python *python, const
 
 	while (known && (const void *)known->code != code)
 		known = known->next;
-	return known && known->decided == kymo_codes_generation && !known->is_wanted;
+	return known && known->decided == kymo_load_relaxed_u32(&kymo_codes_generation) && !known->is_wanted;
 }
 
 #endif

@@ -18,6 +18,9 @@
 /* 3.12: a call that makes a generator leaves its caller where no event told it to be. */
 #define KYMO_HAS_SILENT_GENERATORS (PY_VERSION_HEX < 0x030d0000)
 
+/* From 3.13 on a line that begins with the entry has its event only where PY_START is on, so code of a single line has none: cpython#155992. */
+#define KYMO_LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
+
 #ifdef Py_GIL_DISABLED
 #define KYMO_FREE_THREADED true
 #else
@@ -59,11 +62,6 @@ static inline bool kymo_is_coroutine(PyObject *code)
 
 /* True if the branch at @offset, which went on at @dest (both in bytes), jumped. */
 bool kymo_branch_is_taken(PyObject *code, uint32_t offset, uint32_t dest);
-
-/* LINE is on for @tool at @unit, if that is an instruction. */
-bool kymo_line_is_on(const PyCodeObject *code, uint32_t unit, int tool);
-/* Switch it off, as DISABLE would; @opcode: what co_code has at @unit. */
-void kymo_line_switch_off(PyCodeObject *code, uint32_t unit, int tool, uint8_t opcode);
 
 /* Offset in bytes of the RESUME at which PY_START is delivered, out of co_code. */
 uint32_t kymo_entry_offset(const uint8_t *bytecode, size_t bytes);

@@ -20,7 +20,7 @@ kymo_inline struct kymo_python *python_of(PyObject *self)
 /* Relaxed: the GIL orders these accesses, see kymo_check_switch(). */
 kymo_inline bool is_last_recorder(PyObject *self, const struct kymo_producer *p)
 {
-	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->thread;
+	return kymo_load_relaxed_u32(&python_of(self)->gil.owner) == p->ticket;
 }
 
 kymo_inline uint32_t units(PyObject *offset)

@@ -14,7 +14,7 @@
 
 kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
 {
-	return kymo_is_ready(p) && is_last_recorder(self, p);
+	return is_last_recorder(self, p) && kymo_is_ready(p);
 }
 
 /* False for events of code that has no frame, as compiled modules may make them. */
@@ -48,54 +48,123 @@ kymo_inline void set_code(struct kymo_producer *p, PyObject *code, const struct 
 }
 
 /*
+ * A greenlet may go on in another frame without an event: then no more is taken for granted than the next event says.  The
+ * producer's frame has an address that is none until settle() has looked.
+ */
+kymo_inline void doubt_frames(const struct kymo_python *python, struct kymo_producer *p)
+{
+	if (kymo_unlikely(python->switches_stacks)) {
+		kymo_forget_frames(p);
+		p->frame = (const void *)((uintptr_t)p->frame | 1);
+	}
+}
+
+static const void *without_doubt(const void *frame)
+{
+	return (const void *)((uintptr_t)frame & ~(uintptr_t)1);
+}
+
+/*
+ * Greenlets may have run between the last event and this one, of the same frame: each switch to one counts this up.  So does
+ * Context.run(), as it begins and as it ends; one switch alone leaves another frame on top.
+ */
+static bool has_switched(const struct kymo_python *python, struct kymo_producer *p)
+{
+	uint64_t now, since;
+
+	if (kymo_likely(!python->switches_stacks))
+		return false;
+	now = PyThreadState_Get()->context_ver;
+	since = now - p->contexts_seen;
+	p->contexts_seen = now;
+	return since > 1;
+}
+
+/*
  * Have @top, the frame that is on top, be known to be.  @before was, before there was room for a record; NULL: none was.
  * A chunk that began since then has told the stack, but not that it is another.
  */
 static struct kymo_producer *match_stack(struct kymo_python *python, const void *before, const void *top)
 {
 	struct kymo_producer *p = kymo_producer;
+	bool is_other = has_switched(python, p);
 
-	if (before && before != top)
+	p->frame = without_doubt(p->frame);
+	before = without_doubt(before);
+	if (before && (is_other || before != top))
 		return kymo_append_stack(&python->host, KYMO_EXTENDED_OTHER_STACK);
 	return p->frame == top ? p : kymo_append_stack(&python->host, KYMO_EXTENDED_STACK);
 }
 
+/* What an event does with the stack.  STAYS: exits are of the frame on top. */
+enum way { STAYS, ENTERS, THROWS };
+
 /*
- * Ready for an event of @code in the frame on top or, if it @enters one, in a frame above that; NULL if it is
+ * A generator that passes an exception on to the one it delegates to is on the stack meanwhile, without running.  What
+ * called it may do so again, from another place and without an event: so the stack is told.
+ */
+static bool may_pass_on(enum way way, const void *top)
+{
+	return way == THROWS && kymo_frame_can_yield(kymo_frame_caller(top));
+}
+
+/*
+ * Ready for an event of @code in the frame on top or, if its @way leads into one, in a frame above that; NULL if it is
  * not recorded.
  */
-static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *code, bool enters)
+static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *code, enum way way)
 {
 	struct kymo_python *python = python_of(self);
 	struct kymo_code *known = kymo_code_get(python, code);
 	struct kymo_producer *p = kymo_producer;
-	const void *top = kymo_frame_now(), *before = p->frame;
+	const void *top = kymo_frame_now(), *before;
 
 	if (!known || !known->is_wanted || !known->sites)
 		return NULL;
 	/* Events of no frame, as compiled modules may make them.  An exception in a frame that is still being made, as for generator expressions of 3.15. */
 	if (!top || (PyObject *)kymo_frame_code(top) != code)
 		return NULL;
+	kymo_claim(p, &python->host);
+	before = p->frame;
+	if (may_pass_on(way, top)) {
+		p->frame = NULL;
+		if (!python->switches_stacks)
+			before = NULL;
+	}
 	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
 		return NULL;
 	kymo_check_switch(p, &python->host);
-	if (enters)
+	if (way != STAYS)
 		top = recorded_frame(python, kymo_frame_caller(top));
-	python->entering = enters;
+	python->entering = way != STAYS;
 	p = match_stack(python, before, top);
 	python->entering = false;
 	if (!p)
 		return NULL;
 	if (known->has_lines && !known->lines_are_on)
 		known->lines_are_on = kymo_monitor_add_lines(python, code);
-	if (!enters)
+	if (way == STAYS)
 		set_code(p, code, known);
 	return p;
 }
 
 struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters)
 {
-	return settle(self, code, enters);
+	return settle(self, code, enters ? ENTERS : STAYS);
+}
+
+/* The address of no frame, below the outermost one. */
+static const char elsewhere;
+
+/*
+ * What is on top when the outermost frame is left.  A greenlet was started, and a subinterpreter called, by frames that are
+ * not below it and go on without an event: then it is not nothing.
+ */
+static const void *below_all(PyObject *self)
+{
+	const struct kymo_python *python = python_of(self);
+
+	return python->switches_stacks || python->host.interpreter ? &elsewhere : NULL;
 }
 
 /* Where the frame below is, before an entry. */
@@ -112,14 +181,9 @@ struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *be
 
 	if (p && top)
 		kymo_append_lasti(p, kymo_frame_lasti(top));
+	if (p)
+		doubt_frames(python, p);
 	return p;
-}
-
-/* A greenlet may go on in another frame without an event: then no more is taken for granted than the next event says. */
-kymo_inline void doubt_frames(PyObject *self, struct kymo_producer *p)
-{
-	if (kymo_unlikely(python_of(self)->switches_stacks))
-		kymo_forget_frames(p);
 }
 
 kymo_inline struct kymo_caller registers(const struct kymo_producer *p)
@@ -134,7 +198,7 @@ kymo_inline void push(PyObject *self, struct kymo_producer *p, struct kymo_calle
 	*p->top++ = caller;
 	p->frame = frame;
 	set_code(p, code, known);
-	doubt_frames(self, p);
+	doubt_frames(python_of(self), p);
 }
 
 /* @caller: the registers before the records of the entry, which set them. */
@@ -145,6 +209,8 @@ static kymo_out_of_line void push_slowly(PyObject *self, struct kymo_producer *p
 		p->top -= KYMO_CALLERS / 2;
 		memmove(p->callers, p->top, KYMO_CALLERS / 2 * sizeof(*p->callers));
 	}
+	if (!caller.frame)
+		caller.frame = below_all(self);
 	push(self, p, caller, kymo_frame_now(), code, known);
 }
 
@@ -159,7 +225,7 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 	bool is_coroutine = PyCode_Check(args[0]) && kymo_is_coroutine(args[0]);
 	/* A task's start is not to be missed, even where it cannot be recorded. */
 	uint32_t task = is_coroutine ? kymo_task_now(python_of(self), args, true) : KYMO_ID_UNKNOWN;
-	struct kymo_producer *p = settle(self, args[0], true);
+	struct kymo_producer *p = settle(self, args[0], ENTERS);
 	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	struct kymo_caller caller;
 
@@ -217,16 +283,6 @@ static PyObject *start_timed(PyObject *self, PyObject *const *args, size_t Py_UN
 	return start_elsewhere(self, args, true);
 }
 
-/*
- * A generator that passes an exception on to the one it delegates to is on the stack meanwhile, without running.  What
- * called it may do so again, from another place and without an event: so the stack is told.
- */
-static void doubt_passing_frames(struct kymo_producer *p)
-{
-	if (p->frame && kymo_frame_can_yield(kymo_frame_caller(kymo_frame_now())))
-		p->frame = NULL;
-}
-
 /* PY_RESUME and PY_THROW: an entry into a frame that was entered before. */
 static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
 						    bool is_timed)
@@ -235,9 +291,7 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 	const struct kymo_code *known;
 	struct kymo_caller caller;
 
-	if (kind == KYMO_PY_THROW)
-		doubt_passing_frames(kymo_producer);
-	p = settle(self, args[0], true);
+	p = settle(self, args[0], kind == KYMO_PY_THROW ? THROWS : ENTERS);
 	known = kymo_code_of(python_of(self), args[0]);
 	if (!p)
 		return kymo_skip_event(self, args[0]);
@@ -310,13 +364,13 @@ kymo_inline void pop(PyObject *self, struct kymo_producer *p)
 	p->frame = caller->frame;
 	p->code = caller->code;
 	p->sites = caller->sites;
-	doubt_frames(self, p);
+	doubt_frames(python_of(self), p);
 }
 
 static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
 						 bool is_timed)
 {
-	struct kymo_producer *p = settle(self, args[0], false);
+	struct kymo_producer *p = settle(self, args[0], STAYS);
 	const void *caller;
 
 	if (!p)
@@ -326,11 +380,14 @@ static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const
 	else
 		place(p, args, kind, is_timed);
 	caller = recorded_frame(python_of(self), kymo_frame_caller(kymo_frame_now()));
+	if (!caller)
+		caller = below_all(self);
 	if (p->top != p->callers && p->top[-1].frame == caller) {
 		pop(self, p);
 	} else {
 		kymo_forget_frames(p);
 		p->frame = caller;
+		doubt_frames(python_of(self), p);
 	}
 	Py_RETURN_NONE;
 }
@@ -377,9 +434,11 @@ static PyObject *unwind_timed(PyObject *self, PyObject *const *args, size_t Py_U
 	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),              \
 			      PyObject *Py_UNUSED(names))                                                  \
 	{                                                                                                  \
-		struct kymo_producer *p = settle(self, args[0], false);                                    \
+		struct kymo_producer *p = settle(self, args[0], STAYS);                                    \
+		PyObject *answer = p ? record : kymo_skip_event(self, args[0]);                            \
                                                                                                            \
-		return p ? record : kymo_skip_event(self, args[0]);                                        \
+		doubt_frames(python_of(self), kymo_producer);                                              \
+		return answer;                                                                             \
 	}
 
 /* RERAISE may have put the frame back to where the exception came from. */
@@ -396,10 +455,11 @@ static PyObject *line(PyObject *self, PyObject *const *args, size_t Py_UNUSED(na
 	struct kymo_producer *p = kymo_producer;
 
 	if (kymo_unlikely(!frame || p->frame != frame || p->code != args[0] || !is_ready(self, p)))
-		p = settle(self, args[0], false);
+		p = settle(self, args[0], STAYS);
 	if (!p)
 		return kymo_skip_event(self, args[0]);
 	kymo_append1(p, KYMO_LINE, kymo_long_value(args[1]));
+	doubt_frames(python_of(self), p);
 	Py_RETURN_NONE;
 }
 
@@ -431,7 +491,7 @@ kymo_inline PyObject *append_site(PyObject *self, struct kymo_producer *p, PyObj
 	if (!has_one_side)
 		is_taken = units(args[2]) != unit + 1 + (site >> 15);
 	kymo_append_site(p, site, is_taken);
-	doubt_frames(self, p);
+	doubt_frames(python_of(self), p);
 	Py_RETURN_NONE;
 }
 
@@ -444,7 +504,7 @@ kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 
 	if (kymo_unlikely(!frame || p->frame != frame || !is_of(frame, code) || !known || !is_ready(self, p) ||
 			  known->has_lines))
-		return settle(self, code, false);
+		return settle(self, code, STAYS);
 	set_code(p, code, known);
 	return p;
 }

@@ -3,7 +3,9 @@
 
 #include "pyext/codes.h"
 
+/* What was there before; kept when we are gone, for who is still on the way through. */
 static setter set_lineno;
+static bool is_watched;
 /* The address of no frame. */
 static const char moved;
 
@@ -20,19 +22,36 @@ static int watched_set_lineno(PyObject *frame, PyObject *line, void *closure)
 	return result;
 }
 
-void kymo_watch_frame_jumps(void)
+/* The definition that all interpreters share: CPython's own table.  NULL: it is not where it was. */
+static PyGetSetDef *find_definition(void)
 {
 	PyObject *types = PyType_GetDict(&PyFrame_Type);
 	PyObject *found = types ? PyDict_GetItemString(types, "f_lineno") : NULL;
+	PyGetSetDef *definition =
+		found && Py_IS_TYPE(found, &PyGetSetDescr_Type) ? ((PyGetSetDescrObject *)found)->d_getset : NULL;
 
-	/* The table that it points to is CPython's, and one for all interpreters. */
-	if (found && Py_IS_TYPE(found, &PyGetSetDescr_Type)) {
-		PyGetSetDef *definition = ((PyGetSetDescrObject *)found)->d_getset;
-
-		if (definition->set && definition->set != watched_set_lineno) {
-			set_lineno = definition->set;
-			definition->set = watched_set_lineno;
-		}
-	}
 	Py_XDECREF(types);
+	return definition && definition->set ? definition : NULL;
+}
+
+void kymo_frame_jumps_watch(void)
+{
+	PyGetSetDef *definition = find_definition();
+
+	/* Another tool may have put its own before ours, which leads to us still: not a second time, or it never ends. */
+	if (!definition || definition->set == watched_set_lineno || (is_watched && definition->set != set_lineno))
+		return;
+	set_lineno = definition->set;
+	definition->set = watched_set_lineno;
+	is_watched = true;
+}
+
+void kymo_frame_jumps_leave(void)
+{
+	PyGetSetDef *definition = is_watched ? find_definition() : NULL;
+
+	if (!definition || definition->set != watched_set_lineno)
+		return;
+	definition->set = set_lineno;
+	is_watched = false;
 }

@@ -7,9 +7,12 @@
 #define KYMO_PYEXT_FRAME_JUMPS_H
 
 /*
- * From now on the stack of a thread that moves a frame is told anew.  For as long as the process lives; any number of
- * times, in any interpreter.  GIL held.
+ * From now on the stack of a thread that moves a frame is told anew.  It counts for all interpreters of the process, and any
+ * number of times.  GIL held.
  */
-void kymo_watch_frame_jumps(void);
+void kymo_frame_jumps_watch(void);
+
+/* No longer: the setter is CPython's again, unless another tool has put its own before ours since; then ours does nothing.  GIL held. */
+void kymo_frame_jumps_leave(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "format/project.h"
 #include "pyext/callbacks.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"
@@ -17,7 +18,7 @@
 /* The trace is sealed within moments unless the disk is slow. */
 #define FINISH_TIMEOUT_NS UINT64_C(60000000000)
 
-/* Process that began the present session; other processes only joined it. */
+/* Process that began the present session; other processes only joined it.  Between enter and leave. */
 static pid_t session_owner;
 
 static const char join_doc[] =
@@ -40,16 +41,23 @@ static bool is_starting(void)
 
 static PyObject *join(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-	const char *dir = getenv("KYMO_SESSION");
-	/* Another interpreter of this process may have begun a session that is not announced. */
-	bool is_known = kymo_recording_session() || (dir && *dir);
-	int joined = is_known ? kymo_recording_join(dir, is_starting()) : 0;
+	struct kymo_session *session = NULL;
+	int joined;
 
+	if (!kymo_recording_enter())
+		return NULL;
+	/* Another interpreter of this process may have begun a session that is not announced. */
+	joined = kymo_recording_join(kymo_recording_is_on() ? NULL : getenv("KYMO_SESSION"), is_starting());
+	if (joined > 0)
+		session = kymo_recording_hold();
+	kymo_recording_leave();
 	if (joined < 0)
 		return NULL;
 	if (!joined)
 		Py_RETURN_NONE;
-	return PyBool_FromLong(!kymo_session_config(kymo_recording_session())->no_subprocesses);
+	joined = !kymo_session_config(session)->no_subprocesses;
+	kymo_session_close(session);
+	return PyBool_FromLong(joined);
 }
 
 /* The session cannot be joined: no one else will end it.  Keeps the exception. */
@@ -59,10 +67,33 @@ static void abandon(const char *dir)
 	struct kymo_session *session;
 
 	if (kymo_session_open(dir, &session, NULL) >= 0) {
-		kymo_session_finish(kymo_session_page(session), FINISH_TIMEOUT_NS);
+		/* A trace that it was to replace stays. */
+		kymo_session_finish(session, KYMO_STOP_DISCARD, FINISH_TIMEOUT_NS, NULL);
 		kymo_session_close(session);
 	}
 	PyErr_SetRaisedException(raised);
+}
+
+/* Between enter and leave.  Returns 1, or -1 with an exception set. */
+static int begin_session(const Kymo__Config *config, const char *program, char dir[KYMO_DIR_BYTES])
+{
+	int joined;
+
+	if (kymo_recording_is_on()) {
+		PyErr_SetString(PyExc_RuntimeError, "kymo: this process is recorded already");
+		return -1;
+	}
+	if (!kymo_session_start(config, program, dir))
+		return -1;
+	joined = kymo_recording_join(dir, false);
+	if (!joined)
+		PyErr_SetString(PyExc_RuntimeError, "kymo: the reader ended at once");
+	if (joined <= 0) {
+		abandon(dir);
+		return -1;
+	}
+	session_owner = getpid();
+	return 1;
 }
 
 static const char start_doc[] =
@@ -79,51 +110,45 @@ static PyObject *start(PyObject *Py_UNUSED(module), PyObject *args)
 	const char *program;
 	PyObject *options;
 	bool is_started;
-	int joined;
+	int joined = -1;
 
 	if (!PyArg_ParseTuple(args, "sO!", &program, &PyDict_Type, &options))
 		return NULL;
-	if (kymo_recording_session())
-		return PyErr_Format(PyExc_RuntimeError, "kymo: this process is recorded already");
 	config.policy = KYMO_POLICY_BLOCK;
 	config.clock_mode = KYMO_CLOCK_SAMPLED;
 	if (kymo_config_set_events(&config, profile, NULL) < 0)
 		return NULL;
-	is_started = kymo_options_parse(options, &config, &arena) && kymo_session_start(&config, program, dir);
-	kymo_arena_free(&arena);
-	if (!is_started)
-		return NULL;
-	joined = kymo_recording_join(dir, false);
-	if (!joined)
-		PyErr_SetString(PyExc_RuntimeError, "kymo: the reader ended at once");
-	if (joined <= 0) {
-		abandon(dir);
-		return NULL;
+	is_started = kymo_options_parse(options, &config, &arena) && kymo_recording_enter();
+	if (is_started) {
+		joined = begin_session(&config, program, dir);
+		kymo_recording_leave();
 	}
-	session_owner = getpid();
-	return PyUnicode_DecodeFSDefault(dir);
+	kymo_arena_free(&arena);
+	return joined > 0 ? PyUnicode_DecodeFSDefault(dir) : NULL;
 }
 
 static const char stop_doc[] =
 	"stop()\n\n"
 	"Stop recording this process.  If it began the session, the trace is complete when this\n"
-	"returns; a RuntimeWarning says where that failed.";
+	"returns; a RuntimeWarning says where that failed.  Starts, joins and stops of other threads and\n"
+	"interpreters wait for each other.";
 
 static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-	struct kymo_session *session = kymo_recording_session();
+	struct kymo_session *session;
+	struct kymo_error error;
 	int code = 0;
 
-	if (!session)
-		Py_RETURN_NONE;
-	kymo_recording_stop();
-	if (session_owner == getpid())
-		code = kymo_session_finish(kymo_session_page(session), FINISH_TIMEOUT_NS);
+	/* Whoever stops at the same time waits: the trace is complete then for both. */
+	if (!kymo_recording_enter())
+		return NULL;
+	session = kymo_recording_stop();
+	if (session && session_owner == getpid())
+		code = kymo_session_finish(session, KYMO_STOP_SEAL, FINISH_TIMEOUT_NS, &error);
 	session_owner = 0;
-	kymo_recording_close();
-	if (code < 0 &&
-	    PyErr_WarnEx(PyExc_RuntimeWarning, code == -EOWNERDEAD ? "kymo: the reader was killed; the trace is not complete"
-								   : "kymo: the trace is still being written", 1) < 0)
+	kymo_session_close(session);
+	kymo_recording_leave();
+	if (code < 0 && PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "kymo: %s", error.message) < 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
@@ -134,7 +159,7 @@ static const char is_recording_doc[] =
 
 static PyObject *is_recording(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-	return PyBool_FromLong(kymo_recording_session() != NULL);
+	return PyBool_FromLong(kymo_recording_is_on());
 }
 
 static const char mark_doc[] =
@@ -149,28 +174,21 @@ static void place_mark(struct kymo_producer *p, const struct kymo_code *known)
 		kymo_append_code(p, known->code, known->start, known->first_line);
 }
 
-static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
+static void append_mark(struct kymo_python *python, const struct kymo_session *session, PyObject *text)
 {
-	struct kymo_python *python;
 	struct kymo_producer *p;
 	struct kymo_arena arena = {0};
 	const void *frame, *before;
 	uint32_t id;
 
-	if (!PyUnicode_Check(text))
-		return PyErr_Format(PyExc_TypeError, "mark() takes a str, not %.100s", Py_TYPE(text)->tp_name);
-	if (!kymo_recording_session())
-		Py_RETURN_NONE;
-	python = kymo_python_get();
-	if (!python)
-		return NULL;
 	kymo_process_adopt();
 	id = kymo_text_id(kymo_text(&arena, text));
 	kymo_arena_free(&arena);
 	p = kymo_producer;
+	kymo_claim(p, &python->host);
 	before = p->frame;
 	if (!kymo_is_ready(p) && !(p = kymo_refill(&python->host)))
-		Py_RETURN_NONE;
+		return;
 	kymo_check_switch(p, &python->host);
 	frame = kymo_frame_now();
 	if (kymo_codes_flow)
@@ -178,12 +196,28 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	else if (frame)
 		place_mark(p, kymo_code_get(python, (PyObject *)kymo_frame_code(frame)));
 	if (!p)
-		Py_RETURN_NONE;
+		return;
 	/* Marks are few, and other processes are compared with them by time. */
-	if (kymo_recording_session()->page->clock_mode != KYMO_CLOCK_NONE)
+	if (session->page->clock_mode != KYMO_CLOCK_NONE)
 		kymo_append_time(p);
 	kymo_append_mark(p, id);
-	Py_RETURN_NONE;
+}
+
+static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
+{
+	struct kymo_session *session;
+	struct kymo_python *python;
+
+	if (!PyUnicode_Check(text))
+		return PyErr_Format(PyExc_TypeError, "mark() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+	session = kymo_recording_hold();
+	if (!session)
+		Py_RETURN_NONE;
+	python = kymo_python_get();
+	if (python)
+		append_mark(python, session, text);
+	kymo_session_close(session);
+	return python ? Py_NewRef(Py_None) : NULL;
 }
 
 static const char begin_segment_doc[] =
@@ -194,10 +228,11 @@ static const char begin_segment_doc[] =
 
 static PyObject *begin_segment(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 {
-	struct kymo_python *python = kymo_recording_session() ? kymo_python_get() : NULL;
+	struct kymo_python *python;
 
-	if (!kymo_recording_session())
+	if (!kymo_recording_is_on())
 		Py_RETURN_NONE;
+	python = kymo_python_get();
 	if (!python)
 		return NULL;
 	if (kymo_segment_begin(&python->host) < 0)
@@ -219,7 +254,7 @@ static PyObject *end_segment(PyObject *Py_UNUSED(module), PyObject *args, PyObje
 
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "$p:end_segment", names, &keep))
 		return NULL;
-	if (!kymo_recording_session())
+	if (!kymo_recording_is_on())
 		Py_RETURN_NONE;
 	python = kymo_python_get();
 	if (!python)
@@ -233,11 +268,12 @@ static const char snapshot_doc[] =
 	"snapshot(why)\n\n"
 	"With policy overwrite: have the events that the rings hold now written to the trace, and wait\n"
 	"until they are.  Does nothing while the process is not recorded; raises OSError without a\n"
-	"reader, TimeoutError if it does not answer for ten seconds.";
+	"reader, TimeoutError if it does not answer for ten seconds.  Where another thread stops the\n"
+	"recording meanwhile, all that the rings held is in the trace.";
 
 static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 {
-	struct kymo_session *session = kymo_recording_session();
+	struct kymo_session *session;
 	struct kymo_arena arena = {0};
 	struct kymo_error error;
 	const char *why;
@@ -245,11 +281,13 @@ static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 
 	if (!PyUnicode_Check(text))
 		return PyErr_Format(PyExc_TypeError, "snapshot() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+	session = kymo_recording_hold();
 	if (!session)
 		Py_RETURN_NONE;
 	why = kymo_text(&arena, text);
 	Py_BEGIN_ALLOW_THREADS
 	code = kymo_snapshot(session, why, UINT64_C(10000000000));
+	kymo_session_close(session);
 	Py_END_ALLOW_THREADS
 	kymo_arena_free(&arena);
 	if (code < 0) {
@@ -260,6 +298,24 @@ static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 	Py_RETURN_NONE;
 }
 
+static const char is_project_file_doc[] =
+	"is_project_file(file) -> bool\n\n"
+	"True if code of that file, a str as co_filename is, is the project's own: no library's, not installed.";
+
+static PyObject *is_project_file(PyObject *Py_UNUSED(module), PyObject *file)
+{
+	struct kymo_project project = {0};
+	struct kymo_arena arena = {0};
+	bool is_of_project;
+
+	if (!PyUnicode_Check(file))
+		return PyErr_Format(PyExc_TypeError, "is_project_file() takes a str, not %.100s", Py_TYPE(file)->tp_name);
+	kymo_recording_learn_project(&project);
+	is_of_project = kymo_project_has(&project, kymo_text(&arena, file));
+	kymo_arena_free(&arena);
+	return PyBool_FromLong(is_of_project);
+}
+
 static PyMethodDef methods[] = {
 	{"join", join, METH_NOARGS, join_doc},
 	{"start", start, METH_VARARGS, start_doc},
@@ -267,6 +323,7 @@ static PyMethodDef methods[] = {
 	{"is_recording", is_recording, METH_NOARGS, is_recording_doc},
 	{"mark", mark, METH_O, mark_doc},
 	{"snapshot", snapshot, METH_O, snapshot_doc},
+	{"is_project_file", is_project_file, METH_O, is_project_file_doc},
 	{"begin_segment", begin_segment, METH_NOARGS, begin_segment_doc},
 	{"end_segment", (PyCFunction)(void (*)(void))end_segment, METH_VARARGS | METH_KEYWORDS, end_segment_doc},
 	{"encode_value", (PyCFunction)(void (*)(void))kymo_encode_value, METH_VARARGS | METH_KEYWORDS, kymo_encode_value_doc},

@@ -4,13 +4,17 @@
 #include <stddef.h>
 
 #include "pyext/callbacks.h"
+#include "pyext/code_writes.h"
 #include "pyext/codes.h"
 #include "pyext/places.h"
 #include "pyext/tasks.h"
 #include "pyext/values/values.h"
 
-/* In this order: 0, 1, 2 and 5 have uses that the standard library suggests. */
-static const int tool_ids[KYMO_TOOL_IDS] = {3, 4, 5, 0, 1, 2};
+/*
+ * In this order: the standard library suggests uses for 0, 1, 2 and 5, of which nobody follows the last, optimizers; other tools,
+ * such as ddtrace, count on 3 and 4, which it leaves free.
+ */
+static const int tool_ids[KYMO_TOOL_IDS] = {5, 4, 3, 0, 1, 2};
 
 #define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
 #define C_EVENTS (EVENT(C_RETURN) | EVENT(C_RAISE))
@@ -112,6 +116,11 @@ static const struct kymo_event *find_event(enum kymo_kind kind)
 	return event;
 }
 
+unsigned long kymo_monitor_mask(enum kymo_kind kind)
+{
+	return event_mask(find_event(kind));
+}
+
 /* Those of @config, in the terms of this CPython. */
 static uint64_t wanted_events(const Kymo__Config *config)
 {
@@ -138,6 +147,8 @@ static const struct kymo_event *as_wanted(const struct kymo_event *event, uint64
 {
 	if (events & UINT64_C(1) << event->kind)
 		return event;
+	if (event->kind == KYMO_PY_START && events & EVENT(LINE) && KYMO_LINE_NEEDS_START)
+		return &kymo_event_ignored_start;
 	return event->kind == KYMO_CALL && events & C_EVENTS ? &kymo_event_ignored_call : NULL;
 }
 
@@ -198,7 +209,7 @@ static bool take_tool(struct kymo_python *python)
 	return fail_without_tool();
 }
 
-static bool register_callback(const struct kymo_python *python, unsigned long mask, PyObject *callback)
+bool kymo_monitor_register(const struct kymo_python *python, unsigned long mask, PyObject *callback)
 {
 	PyObject *before =
 		PyObject_CallMethod(monitoring(), "register_callback", "ikO", python->tool, mask, callback);
@@ -244,7 +255,8 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 {
 	uint64_t events = wanted_events(config);
 
-	if (PyErr_Occurred() || !monitoring() || !take_tool(python) || !restart_places(python))
+	if (PyErr_Occurred() || !monitoring() || !take_tool(python) || !restart_places(python) ||
+	    !kymo_code_writes_begin(python, config, is_alone(python)) || PyErr_Occurred())
 		return false;
 	/* For code whose lines cannot be. */
 	if (config->flow)
@@ -253,7 +265,7 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 		const struct kymo_event *event = as_wanted(each, events);
 		unsigned long mask = event ? event_mask(event) : 0;
 		PyObject *callback = mask ? callback_new(python, event, config) : NULL;
-		bool is_done = !event || (callback && register_callback(python, mask, callback));
+		bool is_done = !event || (callback && kymo_monitor_register(python, mask, callback));
 
 		Py_XDECREF(callback);
 		if (!is_done)
@@ -277,7 +289,7 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 	if (is_early && kymo_places_are_local(config)) {
 		unsigned long start = event_mask(&kymo_events[0]);
 
-		python->line_event = event_mask(find_event(KYMO_LINE));
+		python->line_event = kymo_monitor_mask(KYMO_LINE);
 		python->local_events = mask & ~start;
 		mask = start;
 	}
@@ -300,7 +312,7 @@ bool kymo_monitor_set_local(const struct kymo_python *python, PyCodeObject *code
 bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
 {
 	PyObject *raised = PyErr_GetRaisedException();
-	unsigned long line = event_mask(find_event(KYMO_LINE));
+	unsigned long line = kymo_monitor_mask(KYMO_LINE);
 	bool is_done = line && kymo_monitor_set_local(python, (PyCodeObject *)code, line);
 
 	PyErr_Clear();
@@ -347,7 +359,7 @@ static bool release_tool(struct kymo_python *python)
 	if (!monitoring() || !set_events(python, 0) || !reset_places(python))
 		return false;
 	for (const struct kymo_event *event = kymo_events; event->name; event++) {
-		if (!register_callback(python, event_mask(event), Py_None))
+		if (!kymo_monitor_register(python, event_mask(event), Py_None))
 			return false;
 	}
 	done = PyObject_CallMethod(monitoring(), "free_tool_id", "i", python->tool);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pyext/names.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "pyext/codes.h"
+#include "pyext/locks.h"
 #include "pyext/text.h"
+#include "pyext/values/types.h"
 
 /* Both tables are direct-mapped: what is pushed out gets a new id when it comes again. */
 #define STRINGS 65536U
@@ -19,8 +20,7 @@ static struct string {
 	uint64_t hash;
 	uint32_t id;
 } *strings;
-static uint32_t strings_generation;
-static pthread_mutex_t strings_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint32_t strings_generation; /* changes under another GIL, too */
 
 /*
  * The name of what lies at @address.  Types die and their addresses are used again, so an
@@ -36,38 +36,32 @@ struct kymo_name_entry {
 	uint32_t id;
 };
 
-static void lock_strings(void)
-{
-	pthread_mutex_lock(&strings_lock);
-}
-
-static void unlock_strings(void)
-{
-	pthread_mutex_unlock(&strings_lock);
-}
-
 void kymo_names_begin(uint32_t generation)
 {
-	lock_strings();
+	kymo_lock(KYMO_LOCK_STRINGS);
 	free(strings);
 	strings = generation ? calloc(STRINGS, sizeof(*strings)) : NULL;
 	strings_generation = generation;
-	unlock_strings();
+	kymo_unlock(KYMO_LOCK_STRINGS);
 }
 
 bool kymo_names_attach(struct kymo_python *python)
 {
-	static bool is_forkable;
-
-	if (!is_forkable)
-		is_forkable = !pthread_atfork(lock_strings, unlock_strings, unlock_strings);
 	python->names = calloc(ENTRIES, sizeof(*python->names));
 	if (!python->names)
 		PyErr_NoMemory();
 	return python->names;
 }
 
-static uint32_t define_string(Kymo__Definition__KindCase kind, char *text, bool is_stop_iteration)
+/* What else is known of a type by its name; of one of exceptions what it is derived from. */
+struct ancestry {
+	bool is_stop_iteration, is_record;
+	char bases[1024]; /* names, a line each; as many as there is room for */
+};
+
+static const struct ancestry no_ancestry;
+
+static uint32_t define_string(Kymo__Definition__KindCase kind, char *text, const struct ancestry *ancestry)
 {
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
 	Kymo__Name name = KYMO__NAME__INIT;
@@ -78,7 +72,9 @@ static uint32_t define_string(Kymo__Definition__KindCase kind, char *text, bool 
 	if (kind == KYMO__DEFINITION__KIND_NAME) {
 		name.id = id = kymo_next_name_id();
 		name.name = text;
-		name.is_stop_iteration = is_stop_iteration;
+		name.is_stop_iteration = ancestry->is_stop_iteration;
+		name.is_record = ancestry->is_record;
+		name.bases = (char *)(uintptr_t)ancestry->bases;
 		definition.name = &name;
 	} else {
 		mark.id = id = kymo_next_text_id();
@@ -88,29 +84,30 @@ static uint32_t define_string(Kymo__Definition__KindCase kind, char *text, bool 
 	return kymo_define(&definition) ? id : KYMO_ID_UNKNOWN;
 }
 
-static uint32_t intern(Kymo__Definition__KindCase kind, const char *text, bool is_stop_iteration)
+static uint32_t intern(Kymo__Definition__KindCase kind, const char *text, const struct ancestry *ancestry)
 {
 	/* Names and texts count separately, and share the table. */
-	uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), 2U * kind + is_stop_iteration);
+	uint64_t seed = XXH3_64bits_withSeed(ancestry->bases, strlen(ancestry->bases), 4U * kind + 2U * ancestry->is_record + ancestry->is_stop_iteration);
+	uint64_t hash = XXH3_64bits_withSeed(text, strlen(text), seed);
 	uint32_t id = KYMO_ID_UNKNOWN;
 
-	lock_strings();
+	kymo_lock(KYMO_LOCK_STRINGS);
 	if (strings) {
 		struct string *known = &strings[hash % STRINGS];
 
 		if (!known->id || known->hash != hash) {
 			known->hash = hash;
-			known->id = define_string(kind, (char *)(uintptr_t)text, is_stop_iteration);
+			known->id = define_string(kind, (char *)(uintptr_t)text, ancestry);
 		}
 		id = known->id;
 	}
-	unlock_strings();
+	kymo_unlock(KYMO_LOCK_STRINGS);
 	return id;
 }
 
 uint32_t kymo_text_id(const char *text)
 {
-	return intern(KYMO__DEFINITION__KIND_TEXT, text, false);
+	return intern(KYMO__DEFINITION__KIND_TEXT, text, &no_ancestry);
 }
 
 /* Where the name of @type is: a str for types made by Python or from a spec, else a C string. */
@@ -148,19 +145,41 @@ kymo_inline const struct kymo_name_entry *find(struct kymo_python *python, const
 	const struct kymo_name_entry *known = entry_of(python, address);
 
 	if (kymo_likely(known->address == address && known->text == text && known->owner == owner &&
-			known->version == version && known->generation == strings_generation))
+			known->version == version && known->generation == kymo_load_relaxed_u32(&strings_generation)))
 		return known;
 	return NULL;
 }
 
 static uint32_t keep(struct kymo_python *python, struct kymo_name_entry *entry, const char *name,
-		     bool is_stop_iteration)
+		     const struct ancestry *ancestry)
 {
 	entry->generation = strings_generation;
-	entry->id = intern(KYMO__DEFINITION__KIND_NAME, name, is_stop_iteration);
+	entry->id = intern(KYMO__DEFINITION__KIND_NAME, name, ancestry);
 	if (entry->id != KYMO_ID_UNKNOWN)
 		*entry_of(python, entry->address) = *entry;
 	return entry->id;
+}
+
+static void read_ancestry(struct ancestry *ancestry, PyTypeObject *type)
+{
+	PyObject *mro = type->tp_mro;
+	struct kymo_arena arena = {0};
+	size_t length = 0;
+
+	ancestry->is_stop_iteration = PyType_IsSubtype(type, (PyTypeObject *)PyExc_StopIteration);
+	ancestry->is_record = kymo_type_is_record(type);
+	ancestry->bases[0] = '\0';
+	if (!mro || !PyType_IsSubtype(type, (PyTypeObject *)PyExc_BaseException))
+		return;
+	for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(mro); i++) {
+		PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+		const char *name = type_name(&arena, base);
+
+		if (base == &PyBaseObject_Type || length + strlen(name) + 2 > sizeof(ancestry->bases))
+			continue;
+		length += (size_t)snprintf(ancestry->bases + length, sizeof(ancestry->bases) - length, "%s%s", length ? "\n" : "", name);
+	}
+	kymo_arena_free(&arena);
 }
 
 static kymo_out_of_line uint32_t define_type(struct kymo_python *python, PyTypeObject *type)
@@ -172,10 +191,11 @@ static kymo_out_of_line uint32_t define_type(struct kymo_python *python, PyTypeO
 	};
 	struct kymo_arena arena = {0};
 	const char *name = type_name(&arena, type);
-	bool is_stop = PyType_IsSubtype(type, (PyTypeObject *)PyExc_StopIteration);
-	uint32_t id = is_cacheable(type) ? keep(python, &entry, name, is_stop)
-					 : intern(KYMO__DEFINITION__KIND_NAME, name, is_stop);
+	struct ancestry ancestry;
+	uint32_t id;
 
+	read_ancestry(&ancestry, type);
+	id = is_cacheable(type) ? keep(python, &entry, name, &ancestry) : intern(KYMO__DEFINITION__KIND_NAME, name, &ancestry);
 	kymo_arena_free(&arena);
 	return id;
 }
@@ -202,7 +222,7 @@ static kymo_out_of_line uint32_t define_member(struct kymo_python *python, const
 	uint32_t id;
 
 	snprintf(text, sizeof(text), "%s.%s", type_name(&arena, owner), name);
-	id = is_cacheable(owner) ? keep(python, &entry, text, false) : intern(KYMO__DEFINITION__KIND_NAME, text, false);
+	id = is_cacheable(owner) ? keep(python, &entry, text, &no_ancestry) : intern(KYMO__DEFINITION__KIND_NAME, text, &no_ancestry);
 	kymo_arena_free(&arena);
 	return id;
 }
@@ -225,10 +245,10 @@ static kymo_out_of_line uint32_t define_function(struct kymo_python *python, con
 	uint32_t id;
 
 	if (!strcmp(where, "builtins")) {
-		id = keep(python, &entry, def->ml_name, false);
+		id = keep(python, &entry, def->ml_name, &no_ancestry);
 	} else {
 		snprintf(text, sizeof(text), "%s.%s", where, def->ml_name);
-		id = keep(python, &entry, text, false);
+		id = keep(python, &entry, text, &no_ancestry);
 	}
 	kymo_arena_free(&arena);
 	return id;
@@ -260,8 +280,8 @@ static kymo_out_of_line uint32_t define_code(struct kymo_python *python, PyObjec
 	if (!known)
 		return KYMO_ID_UNKNOWN;
 	if (known->named != strings_generation || known->name == KYMO_ID_UNKNOWN) {
-		known->name = intern(KYMO__DEFINITION__KIND_NAME, kymo_text(&arena, known->code->co_qualname), false);
 		known->named = strings_generation;
+		known->name = intern(KYMO__DEFINITION__KIND_NAME, kymo_text(&arena, known->code->co_qualname), &no_ancestry);
 		kymo_arena_free(&arena);
 	}
 	return known->name;
@@ -271,7 +291,7 @@ kymo_inline uint32_t name_of_code(struct kymo_python *python, PyObject *code)
 {
 	const struct kymo_code *known = kymo_code_find(python, code);
 
-	if (kymo_likely(known && known->named == strings_generation && known->name != KYMO_ID_UNKNOWN))
+	if (kymo_likely(known && known->named == kymo_load_relaxed_u32(&strings_generation) && known->name != KYMO_ID_UNKNOWN))
 		return known->name;
 	return define_code(python, code);
 }

@@ -159,6 +159,12 @@ static inline bool kymo_long_is_negative(PyObject *integer)
 	return (((PyLongObject *)integer)->long_value.lv_tag & _PyLong_SIGN_MASK) == 2;
 }
 
+/* The layout of a range since 3.3; no header has it. */
+struct kymo_range {
+	PyObject_HEAD
+	PyObject *start, *stop, *step, *length;
+};
+
 /* May be anything, or NULL. */
 static inline PyObject *kymo_module_name(PyObject *module)
 {

@@ -137,6 +137,8 @@ static bool set_option(struct kymo_arena *arena, const char *name, PyObject *val
 		return set_flag(value, &config->no_stdlib);
 	if (!strcmp(name, "no_sources"))
 		return set_flag(value, &config->no_sources);
+	if (!strcmp(name, "no_code_writes"))
+		return set_flag(value, &config->no_code_writes);
 	if (!strcmp(name, "no_subprocesses"))
 		return set_flag(value, &config->no_subprocesses);
 	if (!strcmp(name, "session_dir"))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "pyext/arms.h"
+#include "pyext/code_writes.h"
 #include "pyext/monitor.h"
 #include "pyext/places.h"
 
@@ -152,12 +153,12 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 		if (!is_marked(known, table.line - known->first_line))
 			continue;
 		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++) {
-			if (!kymo_line_is_on(known->code, unit, python->tool) || kymo_arms_need(known, unit))
+			if (!kymo_line_is_on(python, known->code, unit) || kymo_arms_need(known, unit))
 				continue;
 			if (!bytes)
 				bytes = kymo_code_bytes(known->code);
 			if (bytes)
-				kymo_line_switch_off(known->code, unit, python->tool, (uint8_t)PyBytes_AS_STRING(bytes)[2 * unit]);
+				kymo_line_switch_off(python, known->code, unit, (const uint8_t *)PyBytes_AS_STRING(bytes));
 		}
 	}
 	Py_XDECREF(bytes);

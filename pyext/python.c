@@ -4,10 +4,10 @@
 
 #include <unistd.h>
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "pyext/codes.h"
+#include "pyext/locks.h"
 #include "pyext/monitor.h"
 #include "pyext/names.h"
 #include "pyext/tasks.h"
@@ -91,7 +91,6 @@ static bool thread_name(const struct kymo_host *host, char *name, size_t bytes)
 
 /* All interpreters that ever were; ids are not reused. */
 static struct kymo_python *_Atomic pythons;
-static pthread_mutex_t pythons_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct kymo_python *kymo_python_find(void)
 {
@@ -124,6 +123,7 @@ struct kymo_python *kymo_python_get(void)
 		.interpreter = (uint32_t)interpreter,
 		.gil = &python->gil,
 	};
+	python->gil.owner = KYMO_GIL_NOBODY;
 	python->tool = -1;
 	python->threading = PyUnicode_InternFromString("threading");
 	python->active = PyUnicode_InternFromString("_active");
@@ -135,14 +135,14 @@ struct kymo_python *kymo_python_get(void)
 		python->method_wrapper = (PyTypeObject *)Py_NewRef(Py_TYPE(wrapper));
 	Py_XDECREF(wrapper);
 	if (!python->method_wrapper || !python->threading || !python->active || !python->name || !python->disable ||
-	    !python->callback_type || !kymo_codes_attach(python) || !kymo_names_attach(python) ||
-	    !kymo_tasks_attach(python) || !kymo_value_types_attach(python)) {
+	    !python->callback_type || !kymo_names_attach(python) || !kymo_tasks_attach(python) ||
+	    !kymo_value_types_attach(python) || !kymo_codes_attach(python)) {
 		free(python);
 		return NULL;
 	}
-	pthread_mutex_lock(&pythons_lock);
+	kymo_lock(KYMO_LOCK_PYTHONS);
 	python->next = pythons;
 	pythons = python;
-	pthread_mutex_unlock(&pythons_lock);
+	kymo_unlock(KYMO_LOCK_PYTHONS);
 	return python;
 }

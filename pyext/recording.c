@@ -5,24 +5,103 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "format/counter.h"
 #include "pyext/callbacks.h"
 #include "pyext/code_filter.h"
 #include "pyext/codes.h"
+#include "pyext/frame_layout.h"
+#include "pyext/locks.h"
 #include "pyext/monitor.h"
 #include "pyext/names.h"
 #include "pyext/places.h"
 #include "pyext/text.h"
 #include "pyext/values/values.h"
 
-/* Guarded by the GIL of the interpreter that starts and stops. */
-static struct kymo_session *session;
+/* Longer than a stop waits for the reader. */
+#define TURN_TIMEOUT_NS UINT64_C(90000000000)
 
-struct kymo_session *kymo_recording_session(void)
+/* Under KYMO_LOCK_RECORDING. */
+static struct kymo_session *current; /* a reference; NULL: there is no recording */
+static pthread_t turn_of;
+static pid_t turn_in; /* process of that thread, which is not in a forked child; 0: it is nobody's turn */
+
+static bool take_turn(bool *is_mine)
 {
-	return session;
+	pid_t process = getpid();
+	bool is_taken;
+
+	kymo_lock(KYMO_LOCK_RECORDING);
+	is_taken = turn_in == process;
+	*is_mine = is_taken && pthread_equal(turn_of, pthread_self());
+	if (!is_taken) {
+		turn_of = pthread_self();
+		turn_in = process;
+	}
+	kymo_unlock(KYMO_LOCK_RECORDING);
+	return !is_taken;
+}
+
+bool kymo_recording_enter(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t end = kymo_monotonic_ns() + TURN_TIMEOUT_NS;
+	bool is_mine;
+
+	/* Taken with the GIL held: a thread that ends where it waits for the GIL, as daemons do, keeps nobody waiting. */
+	while (!take_turn(&is_mine)) {
+		if (is_mine || kymo_monotonic_ns() > end) {
+			PyErr_SetString(PyExc_RuntimeError, "kymo: a recording is being started or stopped at this moment");
+			return false;
+		}
+		Py_BEGIN_ALLOW_THREADS
+		nanosleep(&pause, NULL);
+		Py_END_ALLOW_THREADS
+	}
+	return true;
+}
+
+void kymo_recording_leave(void)
+{
+	kymo_lock(KYMO_LOCK_RECORDING);
+	turn_in = 0;
+	kymo_unlock(KYMO_LOCK_RECORDING);
+}
+
+struct kymo_session *kymo_recording_hold(void)
+{
+	struct kymo_session *held;
+
+	kymo_lock(KYMO_LOCK_RECORDING);
+	held = current ? kymo_session_hold(current) : NULL;
+	kymo_unlock(KYMO_LOCK_RECORDING);
+	return held;
+}
+
+bool kymo_recording_is_on(void)
+{
+	bool is_on;
+
+	kymo_lock(KYMO_LOCK_RECORDING);
+	is_on = current;
+	kymo_unlock(KYMO_LOCK_RECORDING);
+	return is_on;
+}
+
+/* Make @session, a reference or NULL, the one that is recorded into; returns the one before, a reference or NULL. */
+static struct kymo_session *exchange(struct kymo_session *session)
+{
+	struct kymo_session *before;
+
+	kymo_lock(KYMO_LOCK_RECORDING);
+	before = current;
+	current = session;
+	kymo_unlock(KYMO_LOCK_RECORDING);
+	return before;
 }
 
 void *kymo_raise(int code, const struct kymo_error *error)
@@ -76,7 +155,7 @@ static void set_tools(struct kymo_arena *arena, Kymo__Process *facts)
 	}
 }
 
-static int start_process(const struct kymo_python *python)
+static int start_process(const struct kymo_python *python, struct kymo_session *session)
 {
 	struct kymo_arena arena = {0};
 	struct kymo_error error = {0};
@@ -95,6 +174,7 @@ static int start_process(const struct kymo_python *python)
 	set_argv(&arena, &facts);
 	set_tools(&arena, &facts);
 	PyErr_Clear();
+	kymo_process_tell_frames(&kymo_frame_layout);
 	code = kymo_process_start(session, &facts, &error);
 	kymo_arena_free(&arena);
 	Py_XDECREF(tag);
@@ -117,33 +197,42 @@ static void find_package(char folder[PATH_MAX])
 		*slash = 0;
 }
 
-static void set_filter(void)
+void kymo_recording_learn_project(struct kymo_project *project)
+{
+	static const char *const names[] = {"prefix", "base_prefix", "exec_prefix"};
+	struct kymo_arena arena = {0};
+	Kymo__Process facts = KYMO__PROCESS__INIT;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		kymo_project_add_prefix(project, sys_text(&arena, names[i]));
+	set_argv(&arena, &facts);
+	project->has_command = kymo_given_code(facts.argv, facts.n_argv) != NULL;
+	kymo_arena_free(&arena);
+}
+
+static void set_filter(struct kymo_session *session)
 {
 	struct kymo_arena arena = {0};
+	struct kymo_project project = {0};
 	PyObject *stdlib = PySys_GetObject("_stdlib_dir");
 	char package[PATH_MAX];
 
 	find_package(package);
+	kymo_recording_learn_project(&project);
 	kymo_filter_set(kymo_session_config(session), package,
-			stdlib && PyUnicode_Check(stdlib) ? kymo_text(&arena, stdlib) : "");
+			stdlib && PyUnicode_Check(stdlib) ? kymo_text(&arena, stdlib) : "", &project);
 	kymo_arena_free(&arena);
 }
 
-/* Record this process into the open session. */
-static bool begin(struct kymo_python *python)
+/* Record this process into @session. */
+static bool begin(struct kymo_python *python, struct kymo_session *session)
 {
-	set_filter();
-	if (start_process(python) < 0)
+	set_filter(session);
+	if (start_process(python, session) < 0)
 		return false;
 	kymo_codes_begin(kymo_process_generation(), kymo_session_config(session)->flow);
 	kymo_names_begin(kymo_process_generation());
 	return true;
-}
-
-void kymo_recording_close(void)
-{
-	kymo_session_close(session);
-	session = NULL;
 }
 
 /* Loaded before the recording began; kymo_code_get() sees it when it comes later. */
@@ -155,62 +244,103 @@ static bool has_greenlets(void)
 }
 
 /* Events of the calling interpreter; @is_first: of the first one, so the process begins with it. */
-static bool listen(struct kymo_python *python, bool is_first, bool is_early)
+static bool listen(struct kymo_python *python, struct kymo_session *session, bool is_first, bool is_early)
 {
 	const Kymo__Config *config = kymo_session_config(session);
 
 	python->switches_stacks = has_greenlets();
 	if (config->flow)
-		kymo_watch_frame_jumps();
+		kymo_frame_jumps_watch();
 	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
 	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
 	kymo_monitor_detach(python);
-	if (kymo_values_begin(python, config) && kymo_monitor_attach(python, config) && (!is_first || begin(python)) &&
-	    kymo_monitor_enable(python, config, is_early)) {
-		python->recording = kymo_codes_generation;
-		if (python->local_events)
-			kymo_places_begin(python);
-		return true;
-	}
-	kymo_monitor_detach(python);
-	return false;
+	if (!kymo_values_begin(python, config) || !kymo_monitor_attach(python, config) || (is_first && !begin(python, session)))
+		return false;
+	kymo_process_renew(&python->gil);
+	python->recording = kymo_codes_generation;
+	if (!kymo_monitor_enable(python, config, is_early))
+		return false;
+	if (python->local_events)
+		kymo_places_begin(python);
+	return true;
 }
 
-int kymo_recording_join(const char *dir, bool is_early)
+/* What listen() began ends; @is_last: and the process with it, if that has begun.  Keeps the exception. */
+static void end(struct kymo_python *python, bool is_last)
+{
+	if (python) {
+		kymo_monitor_detach(python);
+		python->recording = 0;
+	}
+	if (!is_last)
+		return;
+	kymo_process_stop(python ? &python->gil : NULL);
+	kymo_filter_clear();
+	kymo_codes_begin(0, false);
+	kymo_names_begin(0);
+	kymo_frame_jumps_leave();
+}
+
+/* The calling interpreter joins the recording of this process into @session. */
+static int join_with(struct kymo_session *session, bool is_early)
+{
+	struct kymo_python *python = kymo_python_get();
+
+	if (!python)
+		return -1;
+	if (python->recording == kymo_codes_generation || listen(python, session, false, is_early))
+		return 1;
+	end(python, false);
+	return -1;
+}
+
+/* The process begins to record into the session in @dir. */
+static int join_first(const char *dir, bool is_early)
 {
 	struct kymo_python *python = kymo_python_get();
 	struct kymo_error error = {0};
-	bool is_first = !session;
+	struct kymo_session *session;
 	int code;
 
 	if (!python)
 		return -1;
-	if (is_first) {
-		code = kymo_session_open(dir, &session, &error);
-		if (code < 0) {
-			session = NULL;
-			/* An environment can outlive its session. */
-			return code == -ENOENT ? 0 : (kymo_raise(code, &error), -1);
-		}
-		if (kymo_load_acquire_u32(&kymo_session_page(session)->reader_state) == KYMO_READER_CLOSED) {
-			kymo_recording_close();
-			return 0;
-		}
+	code = kymo_session_open(dir, &session, &error);
+	if (code < 0)
+		/* An environment can outlive its session. */
+		return code == -ENOENT ? 0 : (kymo_raise(code, &error), -1);
+	if (kymo_load_acquire_u32(&kymo_session_page(session)->reader_state) == KYMO_READER_CLOSED)
+		code = 0;
+	else
+		code = listen(python, session, true, is_early) ? 1 : -1;
+	if (code > 0) {
+		exchange(session);
+		return code;
 	}
-	if ((is_first || python->recording != kymo_codes_generation) && !listen(python, is_first, is_early)) {
-		if (is_first)
-			kymo_recording_close();
-		return -1;
-	}
-	return 1;
+	if (code < 0)
+		end(python, true);
+	kymo_session_close(session);
+	return code;
 }
 
-void kymo_recording_stop(void)
+int kymo_recording_join(const char *dir, bool is_early)
 {
-	struct kymo_python *python = kymo_python_get();
+	struct kymo_session *session = kymo_recording_hold();
+	int result = 0;
 
-	kymo_monitor_detach(python);
-	kymo_process_stop(&python->gil);
-	kymo_codes_begin(0, false);
-	kymo_names_begin(0);
+	if (session)
+		result = join_with(session, is_early);
+	else if (dir && *dir)
+		result = join_first(dir, is_early);
+	kymo_session_close(session);
+	return result;
+}
+
+struct kymo_session *kymo_recording_stop(void)
+{
+	struct kymo_session *session = exchange(NULL);
+
+	/* It may never have been made, where another interpreter records. */
+	if (session)
+		end(kymo_python_find(), true);
+	return session;
 }

@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const built_in[] = {
-	"password",    "passwd",     "passphrase", "pwd",	 "secret",	"token",	 "api_key",
-	"api-key",     "apikey",     "access_key", "access-key", "accesskey",	"authorization", "credential",
-	"private_key", "private-key", "privatekey", "cookie",	  "session_id", "session-id",	 "sessionid",
-	"csrf",	       "xsrf",
-};
-#define BUILT_IN (sizeof(built_in) / sizeof(built_in[0]))
+#include "recorder/redact.h"
 
 /* Characters of a name that are looked at. */
 #define LENGTH 256U
@@ -112,9 +106,8 @@ static void spell(PyObject *name, char text[4 * LENGTH + 1])
 /* @text is in small letters. */
 static bool contains(const struct kymo_secrets *secrets, const char *text)
 {
-	for (size_t i = 0; i < BUILT_IN; i++)
-		if (strstr(text, built_in[i]))
-			return true;
+	if (kymo_redact_name(text))
+		return true;
 	for (char **pattern = secrets->patterns; pattern && *pattern; pattern++)
 		if (**pattern == '*' ? !fnmatch(*pattern, text, 0) : strstr(text, *pattern) != NULL)
 			return true;

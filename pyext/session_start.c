@@ -66,8 +66,8 @@ static int start_reader(const char *program, char *dir, struct kymo_error *error
 	return status ? -EIO : 0;
 }
 
-/* The command as the program sees it. */
-static void set_argv(struct kymo_arena *arena, Kymo__Session *run)
+/* The command as the program sees it.  Returns what keeps the strings alive while others may change the list, or NULL. */
+static PyObject *set_argv(struct kymo_arena *arena, Kymo__Session *run)
 {
 	PyObject *argv = PySys_GetObject("orig_argv");
 	PyObject *items = argv ? PySequence_Tuple(argv) : NULL;
@@ -76,8 +76,7 @@ static void set_argv(struct kymo_arena *arena, Kymo__Session *run)
 		run->argv = kymo_texts(arena, items, &run->n_argv);
 	else
 		PyErr_Clear();
-	/* The list itself keeps the strings alive. */
-	Py_XDECREF(items);
+	return items;
 }
 
 bool kymo_session_start(const Kymo__Config *config, const char *program, char dir[KYMO_DIR_BYTES])
@@ -86,9 +85,10 @@ bool kymo_session_start(const Kymo__Config *config, const char *program, char di
 	struct kymo_error error = {0};
 	Kymo__Session session = KYMO__SESSION__INIT;
 	char here[PATH_MAX];
+	PyObject *items;
 	int code;
 
-	set_argv(&arena, &session);
+	items = set_argv(&arena, &session);
 	session.working_directory = getcwd(here, sizeof(here)) ? here : "";
 	Py_BEGIN_ALLOW_THREADS
 	code = kymo_session_create(config, &session, dir, &error);
@@ -99,6 +99,7 @@ bool kymo_session_start(const Kymo__Config *config, const char *program, char di
 	}
 	Py_END_ALLOW_THREADS
 	kymo_arena_free(&arena);
+	Py_XDECREF(items);
 	if (code < 0)
 		kymo_raise(code, &error);
 	return code >= 0;
@@ -112,25 +113,30 @@ static bool reader_may_live(const struct kymo_session_page *page)
 	return !pid || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 }
 
-int kymo_session_finish(struct kymo_session_page *page, uint64_t timeout_ns)
+int kymo_session_finish(struct kymo_session *session, enum kymo_stop_wanted how, uint64_t timeout_ns,
+			struct kymo_error *error)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
+	struct kymo_session_page *page = kymo_session_page(session);
 	uint64_t end = kymo_monotonic_ns() + timeout_ns;
 	int code = 0;
 
 	Py_BEGIN_ALLOW_THREADS
 	/* Release: the process is stopped before the word that says so. */
-	kymo_store_release_u32(&page->stop_wanted, 1);
-	while (kymo_load_acquire_u32(&page->reader_state) != KYMO_READER_CLOSED) {
-		if (!reader_may_live(page)) {
-			code = -EOWNERDEAD;
-			break;
-		}
-		if (kymo_monotonic_ns() > end) {
-			code = -ETIMEDOUT;
-			break;
-		}
-		nanosleep(&pause, NULL);
+	kymo_store_release_u32(&page->stop_wanted, how);
+	while (!code && kymo_load_acquire_u32(&page->reader_state) != KYMO_READER_CLOSED) {
+		if (!reader_may_live(page))
+			code = kymo_fail(error, -EOWNERDEAD, "the reader was killed; the trace is not complete");
+		else if (kymo_monotonic_ns() > end)
+			code = kymo_fail(error, -ETIMEDOUT, "the trace is still being written");
+		else
+			nanosleep(&pause, NULL);
+	}
+	if (!code) {
+		code = kymo_session_failure(kymo_session_dir(session), error);
+		/* It holds nothing that the reader has not taken. */
+		if (code)
+			kymo_session_remove(kymo_session_dir(session));
 	}
 	Py_END_ALLOW_THREADS
 	return code;

@@ -5,6 +5,7 @@
 
 #include "format/chunk.h"
 #include "pyext/options.h"
+#include "recorder/recorder.h"
 
 /*
  * Make the session and start its reader, @program.  Returns when the trace file is open, with
@@ -13,9 +14,11 @@
 bool kymo_session_start(const Kymo__Config *config, const char *program, char dir[KYMO_DIR_BYTES]);
 
 /*
- * Have the trace sealed, and wait until it is: at most @timeout_ns, without the GIL.  Returns 0,
- * -ETIMEDOUT, or -EOWNERDEAD if the reader was killed.
+ * End the session, of which this process was the first, and wait until its trace is complete, or gone
+ * with KYMO_STOP_DISCARD: at most @timeout_ns, without the GIL.  0, -ETIMEDOUT, -EOWNERDEAD if the reader
+ * was killed, or -EIO if it could not complete the trace; @error says which.
  */
-int kymo_session_finish(struct kymo_session_page *page, uint64_t timeout_ns);
+int kymo_session_finish(struct kymo_session *session, enum kymo_stop_wanted how, uint64_t timeout_ns,
+			struct kymo_error *error);
 
 #endif

@@ -80,8 +80,10 @@ static size_t find_member(PyTypeObject *type, PyObject *task, PyObject *name)
 			times++;
 		}
 	}
+	if (value == Py_None)
+		times = 0;
 	Py_DECREF(value);
-	return times == 1 && value != Py_None ? found : 0;
+	return times == 1 ? found : 0;
 }
 
 /* Types of the program's own cannot be immutable. */
@@ -218,6 +220,7 @@ static kymo_out_of_line uint32_t look_again(struct kymo_python *python, struct k
 	char number[32];
 	const char *text = name_text(&arena, name, number);
 	uint64_t hash = XXH3_64bits(text, strlen(text));
+	uint32_t recording = kymo_codes_generation;
 	bool is_same_name = hash == known->name_hash;
 
 	/* Nobody is given a number later. */
@@ -230,7 +233,7 @@ static kymo_out_of_line uint32_t look_again(struct kymo_python *python, struct k
 		known->coroutine = coroutine;
 		known->name = name;
 		known->name_hash = hash;
-		known->recording = kymo_codes_generation;
+		known->recording = recording;
 	}
 	kymo_arena_free(&arena);
 	return known->recording ? known->id : KYMO_ID_UNKNOWN;

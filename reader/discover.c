@@ -16,6 +16,7 @@
 
 #include "format/atomics.h"
 #include "format/counter.h"
+#include "format/unpack.h"
 #include "format/varint.h"
 #include "reader/image.h"
 #include "reader/store.h"
@@ -115,6 +116,18 @@ static void list_folders(struct kymo_reader *reader)
 	closedir(directory);
 }
 
+/* A process in a namespace below ours has a number here, too, by which its life can be watched. */
+static void find_foreign(struct kymo_image *image, uint64_t pid_namespace)
+{
+	pid_t pid = kymo_life_find(image->life.pid, pid_namespace);
+
+	if (!pid)
+		return;
+	kymo_life_unwatch(&image->life);
+	kymo_life_watch(&image->life, pid, kymo_life_start_ticks(pid));
+	image->is_foreign = false;
+}
+
 /* The first message of a stream says whose it is; it is there before the file's magic.  Returns its
  * length, at the start of reader->meta_buffer, or 0. */
 static size_t learn_process(struct kymo_reader *reader, struct kymo_image *image)
@@ -128,8 +141,7 @@ static size_t learn_process(struct kymo_reader *reader, struct kymo_image *image
 	if (got <= 0 || !(n = kymo_varint_get(reader->meta_buffer, (size_t)got, &bytes)) ||
 	    bytes > (size_t)got - n)
 		return 0;
-	definition = kymo__definition__unpack(NULL, bytes, reader->meta_buffer + n);
-	if (!definition)
+	if (kymo_unpack(reader->meta_buffer + n, bytes, &definition, NULL))
 		return 0;
 	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS) {
 		uint64_t pid_namespace = definition->process->pid_namespace;
@@ -138,6 +150,8 @@ static size_t learn_process(struct kymo_reader *reader, struct kymo_image *image
 		image->started_clock = definition->process->started_clock;
 		image->is_foreign = pid_namespace && reader->pid_namespace &&
 				    pid_namespace != reader->pid_namespace;
+		if (image->is_foreign)
+			find_foreign(image, pid_namespace);
 	}
 	kymo__definition__free_unpacked(definition, NULL);
 	return n + bytes;

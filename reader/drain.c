@@ -88,6 +88,17 @@ static bool grow_meta_buffer(struct kymo_reader *reader, size_t bytes)
 	return true;
 }
 
+/* A long message was the exception: go back to the usual size, unless there is no memory for that. */
+static void shrink_meta_buffer(struct kymo_reader *reader)
+{
+	uint8_t *shrunk = reader->meta_capacity > KYMO_META_FRAME_BYTES ? realloc(reader->meta_buffer, KYMO_META_FRAME_BYTES) : NULL;
+
+	if (!shrunk)
+		return;
+	reader->meta_buffer = shrunk;
+	reader->meta_capacity = KYMO_META_FRAME_BYTES;
+}
+
 /* Write one frame of definitions.  False: nothing is left, or nothing sensible. */
 static bool drain_meta_frame(struct kymo_reader *reader, struct kymo_image *image,
 			     uint64_t committed)
@@ -112,12 +123,7 @@ static bool drain_meta_frame(struct kymo_reader *reader, struct kymo_image *imag
 	kymo_store_read_segments(reader, image, image->meta_taken, reader->meta_buffer, whole);
 	image->meta_taken += whole;
 	release_meta(reader, image);
-	/* A long message was the exception: go back to the usual size. */
-	if (reader->meta_capacity > KYMO_META_FRAME_BYTES) {
-		free(reader->meta_buffer);
-		reader->meta_buffer = malloc(KYMO_META_FRAME_BYTES);
-		reader->meta_capacity = reader->meta_buffer ? KYMO_META_FRAME_BYTES : 0;
-	}
+	shrink_meta_buffer(reader);
 	return true;
 }
 

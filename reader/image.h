@@ -14,8 +14,6 @@
 #include "reader/segments.h"
 #include "reader/view.h"
 
-#define KYMO_FOLDER_BYTES 64
-
 struct kymo_image_ring {
 	struct kymo_ring_view view;
 	bool is_open;     /* else its file is not a ring, and never looked at again */
@@ -40,7 +38,7 @@ struct kymo_image {
 	struct kymo_life life;
 	/* from its Process definition */
 	bool is_known;
-	bool is_foreign; /* of another pid namespace: no liveness */
+	bool is_foreign; /* of a pid namespace that cannot be seen into: no liveness */
 	uint64_t started_clock;
 	/* its definitions */
 	struct kymo_meta_view meta;

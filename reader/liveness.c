@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reader/liveness.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -84,6 +86,47 @@ pid_t kymo_life_parent(pid_t pid)
 	struct proc_stat now;
 
 	return read_stat(pid, &now) ? now.parent : 0;
+}
+
+pid_t kymo_life_inner_pid(pid_t pid)
+{
+	char path[64], line[256];
+	pid_t inner = 0;
+	FILE *file;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	while (file && !inner && fgets(line, sizeof line, file)) {
+		/* Numbers in each namespace from ours on, the innermost last. */
+		const char *last = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
+
+		if (last)
+			inner = (pid_t)strtol(last, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return inner;
+}
+
+pid_t kymo_life_find(pid_t inner_pid, uint64_t pid_namespace)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	struct stat status;
+	char path[64];
+	pid_t found = 0;
+
+	while (processes && !found && (entry = readdir(processes))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+		if (pid > 0 && !stat(path, &status) && status.st_ino == pid_namespace &&
+		    kymo_life_inner_pid(pid) == inner_pid)
+			found = pid;
+	}
+	if (processes)
+		closedir(processes);
+	return found;
 }
 
 static bool is_over_by_proc(const struct kymo_life *life)

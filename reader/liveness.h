@@ -25,6 +25,12 @@ uint64_t kymo_life_start_ticks(pid_t pid);
 /* Its parent's process id, or 0. */
 pid_t kymo_life_parent(pid_t pid);
 
+/* Its process id in the innermost namespace that it is in, as it sees itself, or 0. */
+pid_t kymo_life_inner_pid(pid_t pid);
+
+/* Our number of the process that is @inner_pid in the pid namespace with that inode; 0: it is not to be seen from here. */
+pid_t kymo_life_find(pid_t inner_pid, uint64_t pid_namespace);
+
 /* True while process @pid runs; one that only was not waited for does not. */
 bool kymo_life_runs(pid_t pid);
 

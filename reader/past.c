@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "format/frame_scan.h"
+#include "format/unpack.h"
 #include "format/varint.h"
 #include "reader/run.h"
 
@@ -45,17 +46,19 @@ static int add_process(struct kymo_past *past, const Kymo__ProcessSeen *seen)
 
 static int learn_message(struct kymo_past *past, struct kymo_sources *sources, const uint8_t *bytes, size_t length)
 {
-	Kymo__Definition *definition = kymo__definition__unpack(NULL, length, bytes);
-	int err = 0;
+	Kymo__Definition *definition;
+	int err = kymo_unpack(bytes, length, &definition, NULL);
 
-	if (!definition)
-		return 0;
+	if (err)
+		return err == -ENOMEM ? err : 0;
 	if (definition->kind_case == KYMO__DEFINITION__KIND_PROCESS_SEEN) {
 		err = add_process(past, definition->process_seen);
 		kymo_sources_begin_process(sources, definition->process_seen->process,
 					   definition->process_seen->seen_unix_ns, 0);
 	} else if (definition->kind_case == KYMO__DEFINITION__KIND_CLOCK) {
 		past->last_counter = definition->clock->counter;
+	} else if (definition->kind_case == KYMO__DEFINITION__KIND_ENDING) {
+		past->has_ending = true;
 	} else if (definition->kind_case == KYMO__DEFINITION__KIND_SOURCE) {
 		kymo_sources_know(sources, definition->source->file);
 	}

@@ -35,23 +35,27 @@ KYMO_MUST_CHECK int kymo_reader_run(const char *session_dir,
 /*
  * Start kymo_reader_run() in a process that nobody can wait for, and return when the
  * trace file was opened, or could not be.  @options->status_fd and, if zero, owner_pid
- * are set here.  What goes wrong later is written to reader.log in the session.
+ * are set here.  What goes wrong at the end is written to reader.log in the session,
+ * which is not removed then.
  */
 KYMO_MUST_CHECK int kymo_reader_spawn(const char *session_dir,
 				      const struct kymo_reader_options *options,
 				      struct kymo_error *error);
 
 /*
- * The reader was killed: write a trace of what NAME.incomplete and the session's rings
- * hold to @output; NULL: where the session meant it to go.  If no recorded process lives
- * any more, the session and NAME.incomplete are removed at the end; else nothing is changed.
- * @watch says how far it has come.
+ * The reader was killed: write a trace of what @incomplete (NULL: NAME.incomplete, where the
+ * session meant it to go) and the session's rings hold to @output (NULL: NAME).  If no recorded
+ * process lives any more, the session and @incomplete are removed at the end; else nothing is
+ * changed.  @watch says how far it has come.
  */
-KYMO_MUST_CHECK int kymo_salvage(const char *session_dir, const char *output,
+KYMO_MUST_CHECK int kymo_salvage(const char *session_dir, const char *incomplete, const char *output,
 				 struct kymo_watch *watch, struct kymo_error *error);
 
-/* The session is gone too: write a complete trace @output of a cut or damaged one. */
-KYMO_MUST_CHECK int kymo_salvage_trace(const char *trace, const char *output,
+/*
+ * The session is gone too: write a complete trace @output of a cut or damaged one.  @has_end is set to
+ * whether its reader had closed it; else the new one says that what had not been written yet is missing.
+ */
+KYMO_MUST_CHECK int kymo_salvage_trace(const char *trace, const char *output, bool *has_end,
 				       struct kymo_watch *watch, struct kymo_error *error);
 
 #endif

@@ -181,6 +181,7 @@ static bool check_image(struct kymo_reader *reader, struct kymo_image *image, bo
 	/* Acquire: its last chunks come with the word.  Pairs with the release store in
 	 * kymo_process_stop(). */
 	if (kymo_load_acquire_u32(&image->meta.page->state) == KYMO_PROCESS_STOPPED) {
+		kymo_unrecorded_pass_over(reader, image->life.pid);
 		kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__STOPPED, 0);
 		return false;
 	}
@@ -278,6 +279,7 @@ static void sleep_until(uint64_t ns)
 static const char *loop(struct kymo_reader *reader, const char *session_dir, struct root *root)
 {
 	unsigned idle_turns = 0;
+	bool has_looked = false;
 
 	for (;;) {
 		bool has_more = false, is_over = root_is_over(reader, root);
@@ -293,8 +295,15 @@ static const char *loop(struct kymo_reader *reader, const char *session_dir, str
 			return "stopped";
 		/* Look twice: the last process that ended may have started another. */
 		idle_turns = live ? 0 : idle_turns + 1;
-		if (is_over && idle_turns > 1)
-			return "complete";
+		kymo_unjoined_take(reader, session_dir);
+		if (is_over && idle_turns > 1) {
+			/* Once more after the look: it may have joined, and ended, meanwhile. */
+			if (has_looked)
+				return "complete";
+			has_looked = !kymo_unrecorded_await(reader, session_dir, kymo_monotonic_ns());
+		} else {
+			has_looked = false;
+		}
 		kymo_unrecorded_look(reader, session_dir, kymo_monotonic_ns());
 		if (!has_more && !kymo_sources_work(reader->sources, reader->tick_ns + TICK_NS))
 			sleep_until(reader->tick_ns + TICK_NS);
@@ -321,11 +330,12 @@ static bool end_images(struct kymo_reader *reader)
 	return is_alive;
 }
 
-static int seal(struct kymo_reader *reader, const char *reason, struct kymo_error *error)
+static int seal(struct kymo_reader *reader, const char *session_dir, const char *reason, struct kymo_error *error)
 {
 	char text[256];
 
 	kymo_images_discover(reader);
+	kymo_unjoined_finish(reader, session_dir);
 	/* Processes that go on may wait for the reader until it says that it is closed. */
 	kymo_sources_finish(reader->sources, end_images(reader) ? PATIENCE_ALIVE_NS : PATIENCE_NS);
 	kymo_run_define_clock(&reader->writer, reader->session.counter);
@@ -333,7 +343,7 @@ static int seal(struct kymo_reader *reader, const char *reason, struct kymo_erro
 	if (reader->writer.is_full)
 		snprintf(text, sizeof text, "%s; %llu chunks are not in the trace",
 			 reader->writer.full_reason, (unsigned long long)reader->unstored);
-	kymo_run_define_ending(&reader->writer, text);
+	kymo_run_define_ending(&reader->writer, text, reader->unstored_events);
 	return kymo_trace_writer_close(&reader->writer, error);
 }
 
@@ -445,6 +455,43 @@ static void report_start(int fd, int err, const struct kymo_error *error)
 	close(fd);
 }
 
+/* Where those look for it who see that the reader has closed: kymo_session_failure(). */
+static void write_log(const struct kymo_reader *reader, const char *message)
+{
+	int fd = openat(reader->session.dir_fd, KYMO_READER_LOG,
+			O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%s\n", message);
+	close(fd);
+}
+
+/* Nothing ran that could have been recorded: there is no trace. */
+static void discard(struct kymo_reader *reader)
+{
+	end_images(reader);
+	kymo_trace_writer_abandon(&reader->writer, true);
+}
+
+static int finish(struct kymo_reader *reader, const char *session_dir, const char *reason,
+		  struct kymo_error *error)
+{
+	int err = 0;
+
+	if (kymo_load_relaxed_u32(&reader->session.page->stop_wanted) == KYMO_STOP_DISCARD)
+		discard(reader);
+	else
+		err = seal(reader, session_dir, reason, error);
+	if (err)
+		write_log(reader, error->message);
+	/* Release: who sees it finds the trace under its name, or the log. */
+	kymo_store_release_u32(&reader->session.page->reader_state, KYMO_READER_CLOSED);
+	if (!err)
+		kymo_reader_remove_session(reader, session_dir);
+	return err;
+}
+
 int kymo_reader_run(const char *session_dir, const struct kymo_reader_options *options,
 		    struct kymo_error *error)
 {
@@ -462,11 +509,7 @@ int kymo_reader_run(const char *session_dir, const struct kymo_reader_options *o
 	err = start(reader, session_dir, error);
 	report_start(options->status_fd, err, error);
 	if (!err) {
-		err = seal(reader, loop(reader, session_dir, &root), error);
-		/* Release: who sees it finds the trace under its name. */
-		kymo_store_release_u32(&reader->session.page->reader_state, KYMO_READER_CLOSED);
-		if (!err)
-			kymo_reader_remove_session(reader, session_dir);
+		err = finish(reader, session_dir, loop(reader, session_dir, &root), error);
 		kymo_reader_close(reader);
 	}
 	kymo_life_unwatch(&root.owner);

@@ -11,6 +11,7 @@
 #include "reader/segments.h"
 #include "reader/source_queue.h"
 #include "reader/trace_writer.h"
+#include "reader/unjoined.h"
 #include "reader/unrecorded.h"
 #include "reader/view.h"
 
@@ -37,6 +38,7 @@ struct kymo_past {
 	struct kymo_past_ring *rings;
 	uint32_t ring_count;
 	uint64_t run_position;
+	bool has_ending; /* the reader has closed it */
 	uint64_t last_counter; /* of its last Clock: the reader lived then; 0: there is none */
 	uint64_t end; /* of the last frame that was read */
 	uint64_t frames;
@@ -67,7 +69,8 @@ struct kymo_reader {
 	uint64_t listed_ns;
 	uint64_t pid_namespace;
 	struct kymo_unrecorded_scan unrecorded;
-	uint64_t unstored; /* chunks that were taken and could not be written */
+	uint64_t unstored; /* chunks that were taken and could not be written ... */
+	uint64_t unstored_events; /* ... and events in them */
 };
 
 /* Open the session and the scratch memory; on failure nothing is left. */

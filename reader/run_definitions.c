@@ -192,27 +192,23 @@ void kymo_run_define_snapshot(struct kymo_trace_writer *writer, uint32_t number)
 	kymo_run_definitions_flush(writer);
 }
 
-void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, uint32_t pid,
-				const char *command, const char *reason)
+void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, Kymo__Unrecorded *unrecorded)
 {
-	Kymo__Unrecorded unrecorded = KYMO__UNRECORDED__INIT;
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
 
-	unrecorded.pid = pid;
-	unrecorded.command = (char *)(uintptr_t)command;
-	unrecorded.reason = (char *)(uintptr_t)reason;
 	definition.kind_case = KYMO__DEFINITION__KIND_UNRECORDED;
-	definition.unrecorded = &unrecorded;
+	definition.unrecorded = unrecorded;
 	define(writer, &definition);
 }
 
-void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason)
+void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason, uint64_t unstored)
 {
 	Kymo__Ending ending = KYMO__ENDING__INIT;
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
 
 	ending.reason = (char *)(uintptr_t)reason;
 	ending.unix_ns = kymo_unix_ns();
+	ending.unstored = unstored;
 	definition.kind_case = KYMO__DEFINITION__KIND_ENDING;
 	definition.ending = &ending;
 	define(writer, &definition);

@@ -27,9 +27,9 @@ void kymo_run_define_discarded(struct kymo_trace_writer *writer, uint32_t proces
 void kymo_run_define_clock(struct kymo_trace_writer *writer, uint32_t counter);
 void kymo_run_define_stall(struct kymo_trace_writer *writer, uint64_t from, uint64_t to);
 void kymo_run_define_snapshot(struct kymo_trace_writer *writer, uint32_t number);
-void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, uint32_t pid,
-				const char *command, const char *reason);
-void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason);
+void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, Kymo__Unrecorded *unrecorded);
+/* @unstored: events that were taken from rings and could not be written. */
+void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason, uint64_t unstored);
 
 /* Messages that go out alone, after their lengths.  Returns 0 or -ENOSPC. */
 int kymo_run_put_frame(struct kymo_trace_writer *writer, const uint8_t *bytes, uint32_t length);

@@ -16,6 +16,7 @@
 #include "format/counter.h"
 #include "reader/image.h"
 #include "reader/liveness.h"
+#include "reader/output_name.h"
 
 /* A file system that is gone may keep us waiting at each source. */
 #define SOURCES_PATIENCE_NS 60000000000U
@@ -27,8 +28,10 @@ static int begin(struct kymo_trace_writer *writer, const char *output, int past_
 	struct kymo_trace_header header;
 	char temporary[PATH_MAX];
 
-	if (!access(output, F_OK))
-		return kymo_fail(error, -EEXIST, "%s exists", output);
+	int err = kymo_output_check(output, false, error);
+
+	if (err)
+		return err;
 	if (past_fd >= 0) {
 		if (pread(past_fd, &header, sizeof header, 0) != (ssize_t)sizeof header)
 			return kymo_fail(error, -EBADMSG, "not a trace: its header is cut");
@@ -42,7 +45,7 @@ static int begin(struct kymo_trace_writer *writer, const char *output, int past_
 	return kymo_trace_writer_create(writer, temporary, options, error);
 }
 
-static int finish(struct kymo_trace_writer *writer, const char *output, struct kymo_error *error)
+static int finish(struct kymo_trace_writer *writer, const char *output, const char *ending, struct kymo_error *error)
 {
 	char temporary[PATH_MAX];
 	int err;
@@ -53,16 +56,14 @@ static int finish(struct kymo_trace_writer *writer, const char *output, struct k
 		kymo_trace_writer_abandon(writer, true);
 		return err;
 	}
-	kymo_run_define_ending(writer, "salvaged");
+	kymo_run_define_ending(writer, ending, 0);
 	memcpy(temporary, writer->output, sizeof temporary);
 	err = kymo_trace_writer_close(writer, error);
-	if (!err && rename(temporary, output))
-		err = kymo_fail(error, -errno, "cannot rename %s: %s", temporary, strerror(errno));
-	return err;
+	return err ? err : kymo_output_rename(-1, temporary, output, false, error);
 }
 
-int kymo_salvage_trace(const char *trace, const char *output, struct kymo_watch *watch,
-		       struct kymo_error *error)
+int kymo_salvage_trace(const char *trace, const char *output, bool *has_end,
+		       struct kymo_watch *watch, struct kymo_error *error)
 {
 	struct kymo_trace_writer *writer = malloc(sizeof *writer);
 	struct kymo_trace_options options = {0};
@@ -75,6 +76,8 @@ int kymo_salvage_trace(const char *trace, const char *output, struct kymo_watch 
 	else if (fd < 0)
 		err = kymo_fail(error, -errno, "%s: %s", trace, strerror(errno));
 	else
+		err = kymo_output_lock(fd, trace, error);
+	if (!err)
 		err = begin(writer, output, fd, &options, error);
 	if (err)
 		goto out;
@@ -84,7 +87,11 @@ int kymo_salvage_trace(const char *trace, const char *output, struct kymo_watch 
 		goto out;
 	}
 	writer->run_position = past.run_position;
-	err = finish(writer, output, error);
+	*has_end = past.has_ending;
+	err = finish(writer, output,
+		     *has_end ? "salvaged" :
+				"salvaged without its session: events that were not written yet are missing",
+		     error);
 out:
 	if (fd >= 0)
 		close(fd);
@@ -119,7 +126,7 @@ static bool take_session(struct kymo_reader *reader)
 	return is_over;
 }
 
-static int salvage(struct kymo_reader *reader, const char *session_dir, const char *output,
+static int salvage(struct kymo_reader *reader, const char *session_dir, const char *named, const char *output,
 		   const Kymo__Config *config, struct kymo_watch *watch, struct kymo_error *error)
 {
 	struct kymo_trace_options options = {.required_features = kymo_run_features(config)};
@@ -131,9 +138,17 @@ static int salvage(struct kymo_reader *reader, const char *session_dir, const ch
 
 	if (!config->no_sources)
 		reader->sources = kymo_sources_make(&reader->writer, reader->pid_namespace);
-	snprintf(incomplete, sizeof incomplete, "%s.incomplete", config->output);
+	if (named)
+		snprintf(incomplete, sizeof incomplete, "%s", named);
+	else
+		snprintf(incomplete, sizeof incomplete, "%s.incomplete", config->output);
 	fd = open(incomplete, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	err = begin(&reader->writer, output, fd, &options, error);
+	if (fd < 0 && errno != ENOENT)
+		err = kymo_fail(error, -errno, "%s: %s", incomplete, strerror(errno));
+	else
+		err = fd < 0 ? 0 : kymo_output_lock(fd, incomplete, error);
+	if (!err)
+		err = begin(&reader->writer, output, fd, &options, error);
 	if (err)
 		goto out;
 	if (fd >= 0) {
@@ -154,8 +169,11 @@ static int salvage(struct kymo_reader *reader, const char *session_dir, const ch
 			      kymo_counter_read(reader->session.counter));
 	kymo_run_define_clock(&reader->writer, reader->session.counter);
 	is_over = take_session(reader);
+	kymo_unjoined_finish(reader, session_dir);
 	kymo_sources_finish(reader->sources, SOURCES_PATIENCE_NS);
-	err = finish(&reader->writer, output, error);
+	err = finish(&reader->writer, output,
+		     fd >= 0 ? "salvaged" : "salvaged without NAME.incomplete: events that were written to it are missing",
+		     error);
 	if (!err && is_over) {
 		if (fd >= 0)
 			unlink(incomplete);
@@ -168,8 +186,8 @@ out:
 	return err;
 }
 
-int kymo_salvage(const char *session_dir, const char *output, struct kymo_watch *watch,
-		 struct kymo_error *error)
+int kymo_salvage(const char *session_dir, const char *incomplete, const char *output,
+		 struct kymo_watch *watch, struct kymo_error *error)
 {
 	struct kymo_reader *reader = malloc(sizeof *reader);
 	Kymo__Config *config = NULL;
@@ -189,8 +207,8 @@ int kymo_salvage(const char *session_dir, const char *output, struct kymo_watch 
 	else if (!config)
 		err = kymo_fail(error, -EBADMSG, "session: the configuration is damaged");
 	else
-		err = salvage(reader, session_dir, output ? output : config->output, config, watch,
-			      error);
+		err = salvage(reader, session_dir, incomplete, output ? output : config->output, config,
+			      watch, error);
 	if (config)
 		kymo__config__free_unpacked(config, NULL);
 	kymo_reader_close(reader);

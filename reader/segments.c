@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/metadata.pb-c.h"
+#include "format/unpack.h"
 #include "format/varint.h"
 
 /* Definition.segment_end, field 11, length-delimited. */
@@ -45,8 +45,8 @@ bool kymo_segments_read(struct kymo_segments *segments, uint64_t position, const
 		const uint8_t *body = bytes + at + n;
 		Kymo__Definition *definition = NULL;
 
-		if (message && *body == SEGMENT_END_KEY)
-			definition = kymo__definition__unpack(NULL, message, body);
+		if (message && *body == SEGMENT_END_KEY && kymo_unpack(body, message, &definition, NULL))
+			definition = NULL;
 		if (definition && definition->kind_case == KYMO__DEFINITION__KIND_SEGMENT_END) {
 			end(segments, definition->segment_end->segment, definition->segment_end->keep);
 			has_ended = true;

@@ -3,27 +3,11 @@
 
 #include <string.h>
 
+#include "format/project.h"
+
 const char *kymo_source_command(const Kymo__Process *facts)
 {
-	for (size_t i = 1; i < facts->n_argv; i++) {
-		const char *letter = facts->argv[i];
-		const char *next = i + 1 < facts->n_argv ? facts->argv[i + 1] : NULL;
-
-		if (letter[0] != '-' || !letter[1])
-			return NULL;
-		if (letter[1] == '-') {
-			i += !strcmp(letter, "--check-hash-based-pycs");
-			continue;
-		}
-		while (*++letter && !strchr("cmWX", *letter))
-			;
-		if (*letter == 'c')
-			return letter[1] ? letter + 1 : next;
-		if (*letter == 'm')
-			return NULL;
-		i += *letter && !letter[1];
-	}
-	return NULL;
+	return kymo_given_code(facts->argv, facts->n_argv);
 }
 
 bool kymo_source_is_redacted(const char *word)

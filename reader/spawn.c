@@ -82,20 +82,8 @@ static void set_up_limits(void)
 	prctl(PR_SET_NAME, "kymo-reader");
 }
 
-static void write_log(const char *session_dir, const char *message)
-{
-	char path[4096];
-	int fd;
-
-	snprintf(path, sizeof path, "%s/reader.log", session_dir);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		dprintf(fd, "%s\n", message);
-}
-
 _Noreturn static void become_reader(const char *session_dir, struct kymo_reader_options options)
 {
-	struct kymo_error error = {0};
 	int err;
 
 	set_up_signals();
@@ -104,9 +92,7 @@ _Noreturn static void become_reader(const char *session_dir, struct kymo_reader_
 	/* Keep no directory of the program's busy; the session's path is absolute. */
 	if (chdir("/"))
 		err = -errno;
-	err = kymo_reader_run(session_dir, &options, &error);
-	if (err)
-		write_log(session_dir, error.message);
+	err = kymo_reader_run(session_dir, &options, NULL);
 	/* Not exit(): handlers of the program that was forked are not ours to run. */
 	_exit(err ? 1 : 0);
 }

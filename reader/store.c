@@ -38,10 +38,10 @@ static void define_ended(struct kymo_reader *reader, struct kymo_image *image)
 	image->ended_count = 0;
 }
 
-/* The thread has ended, and its last events are not in the trace. */
+/* The thread has ended, and its last events are not in the trace, by intent or for want of room. */
 static void end_thread(struct kymo_reader *reader, struct kymo_image *image, const struct kymo_image_ring *ring)
 {
-	if (!(ring->missing & KYMO_LOSS_DISCARDED) || ring->counted == ring->stored)
+	if (!(ring->missing & (KYMO_LOSS_DISCARDED | KYMO_LOSS_STORAGE)) || ring->counted == ring->stored)
 		return;
 	if (!image->ended)
 		image->ended = calloc(ENDED_AT_ONCE, sizeof *image->ended);
@@ -90,6 +90,9 @@ static void settle(struct kymo_reader *reader, struct kymo_image *image, struct 
 	} else if (kymo_trace_writer_copy(&reader->writer, header, stored)) {
 		ring->missing |= header->lost_reasons | KYMO_LOSS_STORAGE;
 		reader->unstored++;
+		/* Of a chunk that was taken while it was open, only what came since. */
+		before = header->first_ordinal - 1 > ring->counted ? header->first_ordinal - 1 : ring->counted;
+		reader->unstored_events += last > before ? last - before : 0;
 	} else {
 		ring->missing = 0;
 		ring->stored = last;
@@ -189,6 +192,7 @@ static bool thread_end(const struct kymo_image_ring *ring, Kymo__ThreadEnd *end)
 	/* Relaxed: the process has ended, or its last chunks may be incomplete anyway. */
 	uint32_t thread = kymo_load_relaxed_u32(&page->thread);
 	uint64_t lost_ordinal = kymo_load_relaxed_u64(&page->lost_ordinal);
+	uint64_t stopped_at = kymo_load_relaxed_u64(&page->stopped_at);
 	bool has_chunk = thread == ring->thread;
 	uint64_t stored = has_chunk ? ring->stored : 0;
 	uint64_t counted = has_chunk ? ring->counted : 0;
@@ -202,6 +206,8 @@ static bool thread_end(const struct kymo_image_ring *ring, Kymo__ThreadEnd *end)
 		end->lost_reasons = kymo_load_relaxed_u32(&page->lost_reasons);
 	if (counted != stored)
 		end->lost_reasons |= ring->missing;
+	end->stopped_at = (uint32_t)stopped_at;
+	end->is_least = KYMO_STOPPED_IS_LEAST(stopped_at);
 	return true;
 }
 

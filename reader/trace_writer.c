@@ -15,6 +15,7 @@
 
 #include "format/counter.h"
 #include "format/frame_scan.h"
+#include "reader/output_name.h"
 
 /* Kept free behind the last frame for last words; the index's size comes on top. */
 #define RESERVE_BYTES (64U << 10)
@@ -296,19 +297,12 @@ int kymo_trace_writer_create(struct kymo_trace_writer *writer, const char *outpu
 
 	if (err)
 		goto out;
-	if (!options->may_replace && !access(output, F_OK)) {
-		err = kymo_fail(error, -EEXIST, "%s exists; -f replaces it", output);
+	err = kymo_output_check(output, options->may_replace, error);
+	if (!err)
+		err = kymo_output_claim(writer->incomplete, options->may_replace, error);
+	if (err < 0)
 		goto out;
-	}
-	if (options->may_replace)
-		unlink(writer->incomplete);
-	writer->fd = open(writer->incomplete,
-			  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (writer->fd < 0) {
-		err = kymo_fail(error, -errno, "cannot create %s: %s", writer->incomplete,
-				strerror(errno));
-		goto out;
-	}
+	writer->fd = err;
 	memcpy(header.magic, KYMO_TRACE_MAGIC, sizeof header.magic);
 	memcpy(header.session_id, options->session_id, sizeof header.session_id);
 	header.crc32c = kymo_trace_header_crc(&header);
@@ -335,9 +329,12 @@ int kymo_trace_writer_resume(struct kymo_trace_writer *writer, const char *outpu
 	if (err)
 		return err;
 	writer->fd = open(writer->incomplete, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	if (writer->fd < 0 || ftruncate(writer->fd, (off_t)size)) {
+	if (writer->fd >= 0)
+		err = kymo_output_lock(writer->fd, writer->incomplete, error);
+	if (!err && (writer->fd < 0 || ftruncate(writer->fd, (off_t)size)))
 		err = kymo_fail(error, -errno, "cannot go on with %s: %s", writer->incomplete,
 				strerror(errno));
+	if (err) {
 		kymo_trace_writer_abandon(writer, false);
 		return err;
 	}
@@ -408,21 +405,6 @@ static int put_index(struct kymo_trace_writer *writer)
 	return err;
 }
 
-static int rename_output(const struct kymo_trace_writer *writer)
-{
-	if (writer->may_replace)
-		return rename(writer->incomplete, writer->output) ? -errno : 0;
-	if (!renameat2(AT_FDCWD, writer->incomplete, AT_FDCWD, writer->output, RENAME_NOREPLACE))
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	/* A file system without it: link never replaces either. */
-	if (link(writer->incomplete, writer->output))
-		return -errno;
-	unlink(writer->incomplete);
-	return 0;
-}
-
 int kymo_trace_writer_close(struct kymo_trace_writer *writer, struct kymo_error *error)
 {
 	uint64_t before = writer->size, frames = writer->frames;
@@ -447,9 +429,7 @@ int kymo_trace_writer_close(struct kymo_trace_writer *writer, struct kymo_error 
 		err = kymo_fail(error, -errno, "cannot finish %s: %s", writer->incomplete,
 				strerror(errno));
 	if (!err)
-		err = rename_output(writer);
-	if (err)
-		kymo_fail(error, err, "cannot rename %s: %s", writer->incomplete, strerror(-err));
+		err = kymo_output_rename(writer->fd, writer->incomplete, writer->output, writer->may_replace, error);
 	kymo_trace_writer_abandon(writer, false);
 	return err;
 }

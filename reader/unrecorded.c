@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "format/atomics.h"
+#include "format/counter.h"
 #include "reader/image.h"
 
 #define LOOK_NS 200000000U
+#define AWAIT_NS 5000000U /* the same while the trace waits for it */
 /* A Python that records has its folder by then. */
 #define GRACE_NS 1000000000U
 #define MAX_ENVIRONMENT_BYTES (256U << 10)
@@ -66,7 +69,8 @@ static bool is_python(pid_t pid, char name[64])
 static bool is_recorded(const struct kymo_reader *reader, pid_t pid, uint64_t start_ticks)
 {
 	for (const struct kymo_image *image = reader->images; image; image = image->next)
-		if (image->life.pid == pid && image->life.start_ticks == start_ticks)
+		if (image->life.start_ticks == start_ticks &&
+		    image->life.pid == (image->is_foreign ? kymo_life_inner_pid(pid) : pid))
 			return true;
 	return false;
 }
@@ -192,19 +196,6 @@ static bool is_of_session(const struct kymo_reader *reader, const char *session_
 	return session ? !strcmp(session, session_dir) : is_descendant(reader, pid);
 }
 
-static void report(struct kymo_reader *reader, pid_t pid, const struct facts *facts,
-		   const char *reason)
-{
-	char *command = facts->command;
-
-	/* What is not plain text is not repeated. */
-	for (size_t i = 0; command && i + 1 < facts->command_bytes; i++)
-		if (!isprint((unsigned char)command[i]))
-			command[i] = command[i] ? '?' : ' ';
-	kymo_run_define_unrecorded(&reader->writer, (uint32_t)pid, command ? command : facts->name,
-				   reason);
-}
-
 static struct kymo_suspect *find_suspect(struct kymo_unrecorded_scan *scan, pid_t pid,
 					 uint64_t start_ticks, uint64_t now_ns)
 {
@@ -221,32 +212,148 @@ static struct kymo_suspect *find_suspect(struct kymo_unrecorded_scan *scan, pid_
 	return suspect;
 }
 
-/* True if nothing more is to be found out about the process. */
-static bool settle(struct kymo_reader *reader, const char *session_dir, pid_t pid,
-		   struct facts *facts, bool is_due)
+static void settle(struct kymo_reader *reader, pid_t pid)
 {
-	const char *reason;
-	char name[64];
+	uint64_t start_ticks = kymo_life_start_ticks(pid);
+	struct kymo_suspect *suspect =
+		start_ticks ? find_suspect(&reader->unrecorded, pid, start_ticks, kymo_monotonic_ns()) : NULL;
 
+	if (suspect)
+		suspect->is_settled = suspect->is_present = true;
+}
+
+void kymo_unrecorded_pass_over(struct kymo_reader *reader, pid_t pid)
+{
+	settle(reader, pid);
+}
+
+/* What is not plain text is not repeated. */
+static void make_plain(char *command, size_t bytes)
+{
+	for (size_t i = 0; command && i + 1 < bytes; i++)
+		if (!isprint((unsigned char)command[i]))
+			command[i] = command[i] ? '?' : ' ';
+}
+
+static void report(struct kymo_reader *reader, pid_t pid, const struct facts *facts, const char *reason)
+{
+	Kymo__Unrecorded unrecorded = KYMO__UNRECORDED__INIT;
+
+	make_plain(facts->command, facts->command_bytes);
+	unrecorded.pid = (uint32_t)pid;
+	unrecorded.command = facts->command ? facts->command : (char *)(uintptr_t)facts->name;
+	unrecorded.reason = (char *)(uintptr_t)reason;
+	kymo_run_define_unrecorded(&reader->writer, &unrecorded);
+}
+
+/* What is known of process @pid, which is called facts->name. */
+static void learn_facts(pid_t pid, struct facts *facts)
+{
 	facts->command = read_proc(pid, "cmdline", MAX_COMMAND_BYTES, &facts->command_bytes);
 	facts->environment =
 		read_proc(pid, "environ", MAX_ENVIRONMENT_BYTES, &facts->environment_bytes);
-	reason = find_sure_reason(facts);
-	if (!reason && is_due)
-		reason = find_reason(facts);
-	/* Of a process that has ended meanwhile the environment reads as empty. */
-	if (reason && is_python(pid, name) && is_of_session(reader, session_dir, pid, facts))
-		report(reader, pid, facts, reason);
-	free(facts->command);
-	free(facts->environment);
-	return reason;
 }
 
-static void look_at(struct kymo_reader *reader, const char *session_dir, pid_t pid, uint64_t now_ns)
+static void free_facts(struct facts *facts)
+{
+	free(facts->command);
+	free(facts->environment);
+}
+
+void kymo_unrecorded_tell(struct kymo_reader *reader, Kymo__Unrecorded *unrecorded)
+{
+	pid_t pid = (pid_t)unrecorded->pid;
+	struct facts facts = {0};
+
+	if (pid > 0 && is_python(pid, facts.name))
+		settle(reader, pid);
+	if (pid > 0 && !*unrecorded->forked_from && *facts.name && is_descendant(reader, pid)) {
+		learn_facts(pid, &facts);
+		make_plain(facts.command, facts.command_bytes);
+		if (facts.command)
+			unrecorded->command = facts.command;
+	}
+	kymo_run_define_unrecorded(&reader->writer, unrecorded);
+	free_facts(&facts);
+}
+
+/* Whether the process has the session's page mapped: a fork of one that was recorded then, or is. */
+static bool is_fork(const struct kymo_reader *reader, pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t capacity = 0;
+	bool is_found = false;
+	struct stat session;
+	FILE *file;
+
+	if (fstatat(reader->session.dir_fd, "session", &session, AT_SYMLINK_NOFOLLOW))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	file = fopen(path, "re");
+	while (file && !is_found && getline(&line, &capacity, file) > 0) {
+		unsigned long long inode;
+		unsigned major, minor;
+
+		is_found = sscanf(line, "%*s %*s %*s %x:%x %llu", &major, &minor, &inode) == 3 &&
+			   inode == session.st_ino && makedev(major, minor) == session.st_dev;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return is_found;
+}
+
+/* It has the environment that the recorded one was started with.  In that of one that began the recording itself the session is not named. */
+static bool may_be_fork(const struct kymo_reader *reader, const char *session_dir, const struct facts *facts)
+{
+	const char *session = variable(facts, "KYMO_SESSION");
+
+	if (reader->unrecorded.has_no_children)
+		return false;
+	return session ? !strcmp(session, session_dir) : !kymo_load_relaxed_u32(&reader->session.page->root_pid);
+}
+
+enum verdict {
+	SETTLED, /* nothing more is to be found out about the process */
+	PENDING, /* it may yet be recorded */
+	FOREIGN, /* the same, into another recording */
+};
+
+static enum verdict judge(struct kymo_reader *reader, const char *session_dir, pid_t pid,
+			  struct facts *facts, bool is_due, bool is_end)
+{
+	enum verdict verdict = SETTLED;
+	bool is_ours, is_a_fork;
+	const char *reason;
+	char name[64];
+
+	learn_facts(pid, facts);
+	is_a_fork = may_be_fork(reader, session_dir, facts) && is_fork(reader, pid);
+	/* It records with its first event, whenever that is. */
+	if (is_a_fork && !(is_due && is_end)) {
+		free_facts(facts);
+		return PENDING;
+	}
+	reason = is_a_fork ? "a fork that had done nothing that is recorded when all others had ended" :
+			     find_sure_reason(facts);
+	is_ours = is_a_fork || is_of_session(reader, session_dir, pid, facts);
+	if (!reason && is_due)
+		reason = find_reason(facts);
+	if (!reason)
+		verdict = is_ours ? PENDING : FOREIGN;
+	/* Of a process that has ended meanwhile the environment reads as empty. */
+	else if (is_ours && is_python(pid, name))
+		report(reader, pid, facts, reason);
+	free_facts(facts);
+	return verdict;
+}
+
+static void look_at(struct kymo_reader *reader, const char *session_dir, pid_t pid, uint64_t now_ns, bool is_end)
 {
 	struct kymo_suspect *suspect;
 	uint64_t start_ticks;
-	struct facts facts;
+	struct facts facts = {0};
+	enum verdict verdict = SETTLED;
 
 	if (!is_python(pid, facts.name))
 		return;
@@ -255,10 +362,16 @@ static void look_at(struct kymo_reader *reader, const char *session_dir, pid_t p
 	if (!suspect)
 		return;
 	suspect->is_present = true;
-	if (!suspect->is_settled)
-		suspect->is_settled = is_recorded(reader, pid, start_ticks) ||
-				      settle(reader, session_dir, pid, &facts,
-					     now_ns - suspect->seen_ns >= GRACE_NS);
+	if (suspect->is_settled)
+		return;
+	if (is_end && !suspect->is_awaited) {
+		suspect->is_awaited = true;
+		suspect->seen_ns = now_ns;
+	}
+	if (!is_recorded(reader, pid, start_ticks))
+		verdict = judge(reader, session_dir, pid, &facts, now_ns - suspect->seen_ns >= GRACE_NS, is_end);
+	suspect->is_settled = verdict == SETTLED;
+	reader->unrecorded.is_pending |= verdict == PENDING;
 }
 
 /* Forget those that have gone, so that the table has room for those to come. */
@@ -275,26 +388,38 @@ static void forget_gone(struct kymo_unrecorded_scan *scan)
 	scan->count = kept;
 }
 
-void kymo_unrecorded_look(struct kymo_reader *reader, const char *session_dir, uint64_t now_ns)
+static void look(struct kymo_reader *reader, const char *session_dir, uint64_t now_ns, bool is_end)
 {
 	struct kymo_unrecorded_scan *scan = &reader->unrecorded;
 	struct dirent *entry;
 	struct stat status;
 	DIR *directory;
 
-	if (!scan->last_ns)
-		scan->last_ns = now_ns;
-	if (now_ns - scan->last_ns < LOOK_NS)
-		return;
 	scan->last_ns = now_ns;
+	scan->is_pending = false;
 	directory = opendir("/proc");
 	if (!directory)
 		return;
 	while ((entry = readdir(directory)))
 		if (isdigit((unsigned char)entry->d_name[0]) &&
 		    !fstatat(dirfd(directory), entry->d_name, &status, 0) &&
-		    status.st_uid == geteuid())
-			look_at(reader, session_dir, (pid_t)atoi(entry->d_name), now_ns);
+		    (status.st_uid == geteuid() || !geteuid()))
+			look_at(reader, session_dir, (pid_t)atoi(entry->d_name), now_ns, is_end);
 	closedir(directory);
 	forget_gone(scan);
+}
+
+void kymo_unrecorded_look(struct kymo_reader *reader, const char *session_dir, uint64_t now_ns)
+{
+	if (!reader->unrecorded.last_ns)
+		reader->unrecorded.last_ns = now_ns;
+	if (now_ns - reader->unrecorded.last_ns >= LOOK_NS)
+		look(reader, session_dir, now_ns, false);
+}
+
+bool kymo_unrecorded_await(struct kymo_reader *reader, const char *session_dir, uint64_t now_ns)
+{
+	if (!reader->unrecorded.is_pending || now_ns - reader->unrecorded.last_ns >= AWAIT_NS)
+		look(reader, session_dir, now_ns, true);
+	return reader->unrecorded.is_pending;
 }

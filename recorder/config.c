@@ -166,6 +166,7 @@ int kymo_config_set_values(Kymo__Config *config, Kymo__Values *values, const cha
 	if (found && config->once)
 		return kymo_fail(error, -EINVAL, "values are recorded with every event: coverage records the first ones only, use flow");
 	values->scope = (Kymo__Values__Scope)found;
+	values->project = true;
 	for (size_t i = 0; i < sizeof value_limits / sizeof value_limits[0]; i++) {
 		uint32_t *field = limit_field(values, i);
 

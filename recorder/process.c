@@ -12,17 +12,19 @@
 #include <unistd.h>
 
 #include "recorder/cells.h"
+#include "recorder/producer.h"
 #include "recorder/redact.h"
 
 /* PF_FORKNOEXEC of the kernel's flags word. */
 #define FORKED_WITHOUT_EXEC 0x40
 
-struct kymo_process *kymo_current_process;
+struct kymo_process *_Atomic kymo_current_process;
 pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint64_t last_code_id, last_content_id;
 static _Atomic uint32_t last_name_id, last_text_id, last_task_id;
-static uint32_t generation;
+static _Atomic uint32_t generation;
+static _Atomic uint64_t frame_layout; /* address of the one that was told; 0: none was */
 
 uint64_t kymo_next_code_id(void)
 {
@@ -121,6 +123,28 @@ static bool keep_facts(struct kymo_process *process, const Kymo__Process *facts)
 	return true;
 }
 
+void kymo_process_tell_frames(const struct kymo_frame_layout *layout)
+{
+	/* Relaxed: it is always the same. */
+	kymo_store_relaxed_u64(&frame_layout, (uintptr_t)layout);
+}
+
+/* For whoever looks at this process when it has been stopped. */
+static void tell_frames(const struct kymo_process *process)
+{
+	const struct kymo_frame_layout *told = (const void *)(uintptr_t)kymo_load_relaxed_u64(&frame_layout);
+	struct kymo_frame_layout *frames = &process->meta.page->frames;
+
+	if (!told)
+		return;
+	*frames = *told;
+	frames->process = (uintptr_t)process;
+	frames->producer_thread = offsetof(struct kymo_producer, thread);
+	frames->producer_process = offsetof(struct kymo_producer, process);
+	frames->producer_frame = offsetof(struct kymo_producer, frame);
+	frames->producer_code = offsetof(struct kymo_producer, code);
+}
+
 /* Make folder and stream, and write the first definition.  The file becomes valid, by
  * its magic, only when that is in it. */
 static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_error *error)
@@ -146,6 +170,7 @@ static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_
 	snprintf(path, sizeof path, "%s/%s", dir, process->folder);
 	if ((result = kymo_meta_make(&process->meta, path)) < 0)
 		return kymo_fail(error, result, "cannot make %s/meta: %s", path, strerror(-result));
+	tell_frames(process);
 	definition.kind_case = KYMO__DEFINITION__KIND_PROCESS;
 	definition.process = facts;
 	result = kymo_meta_append(&process->meta, &definition, process->session->page->meta_bytes);
@@ -156,6 +181,26 @@ static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_
 	kymo_fence_release();
 	memcpy(process->meta.page->magic, KYMO_META_MAGIC, sizeof process->meta.page->magic);
 	return 0;
+}
+
+/* Leave word that this process is not recorded. */
+static void tell_unjoined(struct kymo_session_page *page, const char *forked_from, int error)
+{
+	/* First: one that is killed here is counted. */
+	kymo_add_u32(&page->processes_unrecorded, 1);
+	for (uint32_t i = 0; i < KYMO_UNJOINED; i++) {
+		struct kymo_unjoined *entry = &page->unjoined[i];
+
+		/* Relaxed: what the reader has freed it does not look at. */
+		if (!kymo_change_u32(&entry->state, KYMO_UNJOINED_FREE, KYMO_UNJOINED_CLAIMED))
+			continue;
+		entry->pid = (uint32_t)getpid();
+		entry->error = error;
+		snprintf(entry->forked_from, sizeof entry->forked_from, "%s", forked_from);
+		/* Release: who sees the state sees the rest.  The reader loads it with acquire. */
+		kymo_store_release_u32(&entry->state, KYMO_UNJOINED_TOLD);
+		return;
+	}
 }
 
 int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struct kymo_error *error)
@@ -175,7 +220,7 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 		free(process);
 		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
 	}
-	process->session = session;
+	process->session = kymo_session_hold(session);
 	facts->generation = ++generation;
 	kymo_reader_forget_stall();
 	/* In a forked child, threads that could hold the lock are not here. */
@@ -193,6 +238,8 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 	else
 		kymo_process_free(process);
 	pthread_mutex_unlock(&kymo_process_lock);
+	if (result < 0)
+		tell_unjoined(session->page, "", -result);
 	kymo_redact_free(facts->argv, facts->n_argv);
 	facts->argv = argv;
 	return result;
@@ -200,10 +247,23 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 
 void kymo_process_free(struct kymo_process *process)
 {
+	while (process->free_rings) {
+		struct kymo_ring *ring = process->free_rings;
+
+		process->free_rings = ring->next;
+		kymo_ring_free(ring);
+	}
 	kymo_meta_free(&process->meta);
+	kymo_session_close(process->session);
 	free(process->facts);
 	free(process->folder);
 	free(process);
+}
+
+void kymo_process_leave(struct kymo_process *process)
+{
+	if (!--process->users && process != kymo_current_process)
+		kymo_process_free(process);
 }
 
 bool kymo_process_is_recording(void)
@@ -226,25 +286,32 @@ void kymo_process_adopt(void)
 	struct kymo_process *parent = kymo_current_process;
 	struct kymo_process *process;
 	Kymo__Process *facts;
+	int result = -ENOMEM;
 
 	if (!kymo_process_is_orphan())
 		return;
 	/* The parent's mappings, and threads that could hold the lock, are not here. */
 	pthread_mutex_init(&kymo_process_lock, NULL);
 	kymo_current_process = NULL;
-	if (parent->session->config->no_subprocesses)
+	/* Its reference is this child's now; what else it had is not here, or small. */
+	if (parent->session->config->no_subprocesses) {
+		kymo_session_close(parent->session);
 		return;
+	}
 	process = calloc(1, sizeof *process);
 	facts = kymo__process__unpack(NULL, parent->facts_bytes, parent->facts);
-	if (process && facts && kymo_cells_init() == 0) {
+	if (process && facts)
+		result = kymo_cells_init();
+	if (!result) {
 		char *inherited_folder = facts->folder;
 		char *inherited_from = facts->forked_from;
 
-		process->session = parent->session;
+		process->session = kymo_session_hold(parent->session);
 		process->is_in_parents = kymo_load_relaxed_u64(&parent->segment);
 		facts->forked_from = parent->folder;
 		facts->forked_at = parent->meta.committed;
-		if (join(process, facts, NULL) == 0)
+		result = join(process, facts, NULL);
+		if (!result)
 			kymo_current_process = process;
 		facts->folder = inherited_folder;
 		facts->forked_from = inherited_from;
@@ -252,10 +319,11 @@ void kymo_process_adopt(void)
 	if (facts)
 		kymo__process__free_unpacked(facts, NULL);
 	if (!kymo_current_process) {
-		kymo_add_u32(&parent->session->page->processes_unrecorded, 1);
+		tell_unjoined(parent->session->page, parent->folder, -result);
 		if (process)
 			kymo_process_free(process);
 	}
+	kymo_session_close(parent->session);
 }
 
 bool kymo_define_locked(struct kymo_process *process, const Kymo__Definition *definition)
@@ -302,7 +370,7 @@ bool kymo_define(const Kymo__Definition *definition)
 		process->gave_up_at = 1 + kymo_load_relaxed_u64(&process->meta.page->consumed);
 	if (result < 0)
 		kymo_add_u64(&process->meta.page->undefined, 1);
-	process->users--;
+	kymo_process_leave(process);
 out:
 	pthread_mutex_unlock(&kymo_process_lock);
 	errno = saved_errno;

@@ -16,7 +16,7 @@
 #include "recorder/session.h"
 
 struct kymo_process {
-	struct kymo_session *session;
+	struct kymo_session *session; /* a reference */
 	struct kymo_meta meta;
 	struct kymo_ring *free_rings;
 	uint32_t rings;
@@ -34,12 +34,15 @@ struct kymo_process {
 
 /*
  * The current recording, or NULL.  One that was stopped is kept as long as it has users: threads
- * under another GIL that have not noticed.
+ * under another GIL that have not noticed.  Only with the lock held is it sure to be one still; without, to compare with.
  */
-extern struct kymo_process *kymo_current_process;
+extern struct kymo_process *_Atomic kymo_current_process;
 
-/* Unmap and free what nobody uses; the files are the reader's to remove. */
+/* Unmap and free what nobody uses, and let go of the session; the files are the reader's to remove. */
 void kymo_process_free(struct kymo_process *process);
+
+/* One user less; the last one of a recording that was stopped frees it.  Lock held. */
+void kymo_process_leave(struct kymo_process *process);
 
 /* Policy block: waits of 100 ms for room in the stream, before definitions are given up. */
 #define KYMO_META_MAX_WAITS 10

@@ -12,8 +12,9 @@
 #include "recorder/process.h"
 
 enum {
-	/* Payload between two readings of the clock: about 90 records of 3 bytes. */
+	/* Payload between two readings of the clock: 90 to 170 records of 3 bytes, or a few. */
 	SAMPLE_BYTES = 256,
+	FEW_BYTES = 8,
 	/* Events of a thread without a ring until it asks for one again. */
 	RETRY_EVENTS = 1 << 16,
 	/* A new thread has no name yet when its first event comes, and may have few events: it is
@@ -31,6 +32,7 @@ _Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("init
 static const _Atomic uint64_t no_tick;
 
 static _Atomic uint64_t epochs;
+static _Atomic uint32_t tickets;
 
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -40,9 +42,20 @@ static bool has_clock(const struct kymo_producer *p)
 	return p->process->session->page->clock_mode != KYMO_CLOCK_NONE;
 }
 
+/*
+ * Every other time, by chance, the clock is read again soon: that tells what single steps take, and readers spread the time of
+ * longer stretches by it.  Were all of one length, a loop might always be met in the same place.
+ */
+static uint32_t sample_bytes(const struct kymo_producer *p)
+{
+	uint32_t chance = (uint32_t)(p->clock * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	return chance >> 31 ? 1 + chance % FEW_BYTES : SAMPLE_BYTES + chance % SAMPLE_BYTES;
+}
+
 static void set_limit(struct kymo_producer *p)
 {
-	uint32_t limit = (uint32_t)p->word + (p->name_tries ? NAME_BYTES : SAMPLE_BYTES);
+	uint32_t limit = (uint32_t)p->word + (p->name_tries ? NAME_BYTES : sample_bytes(p));
 
 	if (limit > p->chunk_limit || (!p->name_tries && !has_clock(p)))
 		limit = p->chunk_limit;
@@ -81,19 +94,15 @@ void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host)
 	uint32_t interpreter = host->interpreter;
 
 	kymo_flush_branches(p);
-	if (p->gil != gil) {
+	if (p->interpreter != interpreter) {
 		kymo_put_extended(p, KYMO_EXTENDED_INTERPRETER, interpreter);
-		/* When this thread comes back there, it must find another id.  We do not hold
-		 * that GIL: at worst its present thread writes one SWITCH too many. */
-		kymo_store_relaxed_u32(&p->gil->owner, 0);
-		p->gil = gil;
 		p->interpreter = interpreter;
 		p->switched = 0;
 	}
 	gil->ordinal++;
 	put_wide(p, KYMO_SWITCH, gil->ordinal - p->switched);
 	p->switched = gil->ordinal;
-	kymo_store_relaxed_u32(&gil->owner, p->thread);
+	kymo_store_relaxed_u32(&gil->owner, p->ticket);
 }
 
 static uint64_t hash_name(const char *name)
@@ -186,7 +195,8 @@ static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host
 		.first_ordinal = p->ordinal + 1,
 		.lost_before = p->lost,
 		.lost_reasons = p->lost_reasons,
-		.meta_position = p->process->meta.committed,
+		/* Acquire: threads under other GILs define, too.  What the chunk uses itself this thread has seen. */
+		.meta_position = kymo_load_acquire_u64(&p->process->meta.page->committed),
 		.switch_base = p->switched,
 		.thread = p->thread,
 		.thread_chunk = ++p->chunks,
@@ -232,8 +242,40 @@ static void detach(struct kymo_producer *p)
 		kymo_add_u64(&process->meta.page->events_unrecorded, -p->lost);
 	if (p->ring)
 		kymo_process_return_ring(process, p->ring);
-	process->users--;
+	kymo_process_leave(process);
 	*p = (struct kymo_producer){.in_use = 1};
+}
+
+void kymo_claim_from_other(struct kymo_producer *p, const struct kymo_host *host)
+{
+	/* Not enrolled, or a forked child has wiped it. */
+	if (!p->gil || !kymo_cells_are_live())
+		return;
+	pthread_mutex_lock(&kymo_process_lock);
+	if (p->gil && p->process != kymo_current_process) {
+		detach(p);
+	} else if (p->gil) {
+		/* When this thread comes back there, it must not be the owner.  We do not hold that GIL: at worst its
+		 * present thread writes one SWITCH too many. */
+		if (kymo_load_relaxed_u32(&p->gil->owner) == p->ticket)
+			kymo_store_relaxed_u32(&p->gil->owner, KYMO_GIL_NOBODY);
+		p->gil = host->gil;
+		/* Some code objects are the same in all interpreters, but what is known of them is not. */
+		p->code = NULL;
+	}
+	pthread_mutex_unlock(&kymo_process_lock);
+}
+
+void kymo_process_renew(const struct kymo_gil *gil)
+{
+	if (!kymo_cells_are_live())
+		return;
+	pthread_mutex_lock(&kymo_process_lock);
+	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p)) {
+		if (p->gil == gil && p->process != kymo_current_process)
+			detach(p);
+	}
+	pthread_mutex_unlock(&kymo_process_lock);
 }
 
 static void on_thread_end(void *cell)
@@ -270,6 +312,7 @@ static struct kymo_producer *enroll(struct kymo_process *process, struct kymo_pr
 		*p = (struct kymo_producer){
 			.in_use = 1,
 			.process = process,
+			.ticket = kymo_add_u32(&tickets, 1) + 1,
 			.thread = kymo_add_u32(&process->threads, 1) + 1,
 			.gil = host->gil,
 			.interpreter = host->interpreter,
@@ -282,9 +325,6 @@ static struct kymo_producer *enroll(struct kymo_process *process, struct kymo_pr
 	if (!p)
 		return NULL;
 	kymo_store_relaxed_u32(&process->meta.page->threads, kymo_load_relaxed_u32(&process->threads));
-	/* The word may hold this number from before a fork or from an earlier recording. */
-	if (kymo_load_relaxed_u32(&host->gil->owner) == p->thread)
-		kymo_store_relaxed_u32(&host->gil->owner, 0);
 	kymo_producer = p;
 	pthread_setspecific(at_thread_end, p);
 	define_thread(p, host, true);
@@ -315,6 +355,9 @@ static bool attach_ring(struct kymo_producer *p)
 	}
 	kymo_store_relaxed_u32(&p->ring->page->lost_reasons, p->lost_reasons);
 	kymo_store_relaxed_u64(&p->ring->page->lost_ordinal, p->ordinal);
+	kymo_store_relaxed_u64(&p->ring->page->producer, (uintptr_t)p);
+	kymo_store_relaxed_u32(&p->ring->page->native_id, (uint32_t)gettid());
+	kymo_store_relaxed_u64(&p->ring->page->stopped_at, 0);
 	kymo_store_relaxed_u32(&p->ring->page->thread, p->thread);
 	return true;
 }
@@ -374,6 +417,7 @@ struct kymo_producer *kymo_refill(const struct kymo_host *host)
 {
 	struct kymo_producer *p = kymo_producer;
 
+	kymo_claim(p, host);
 	kymo_flush_branches(p);
 	if (kymo_unlikely(!has_room(p)))
 		return refill_slowly(p, host);
@@ -439,27 +483,22 @@ void kymo_process_stop(const struct kymo_gil *gil)
 {
 	struct kymo_process *process = kymo_current_process;
 
-	if (kymo_process_is_orphan()) /* the recording is the parent's: this child leaves it */
+	if (kymo_process_is_orphan()) { /* the recording is the parent's: this child leaves it */
+		kymo_session_close(process->session);
 		kymo_current_process = NULL;
+	}
 	if (!kymo_process_is_recording())
 		return;
 	pthread_mutex_lock(&kymo_process_lock);
+	process->users++;
 	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p)) {
-		if (p->process == process && p->gil == gil)
+		if (p->process == process && (p->gil == gil || p == kymo_producer))
 			detach(p);
 	}
 	kymo_current_process = NULL;
 	/* Release: the last chunks are sealed.  The reader loads it with acquire. */
 	kymo_store_release_u32(&process->meta.page->state, KYMO_PROCESS_STOPPED);
-	while (process->free_rings) {
-		struct kymo_ring *ring = process->free_rings;
-
-		process->free_rings = ring->next;
-		kymo_ring_free(ring);
-	}
-	if (process->users == 0)
-		kymo_process_free(process);
-	else
-		process->session->is_pinned = true;
+	/* This call was a user, too, so that all have gone by now or the last of them frees it. */
+	kymo_process_leave(process);
 	pthread_mutex_unlock(&kymo_process_lock);
 }

@@ -63,7 +63,7 @@ struct kymo_producer {
 	const void *code;             /* code register: address of the code object; NULL: none */
 	uint64_t ordinal;             /* of the last event, lost ones included */
 	/* line 1 */
-	uint32_t thread;              /* number in the process, from 1; never 0 while recording */
+	uint32_t ticket;              /* unlike any other thread's, of this recording or another; 0: not enrolled */
 	uint32_t line;                /* line register */
 	uint32_t offset;              /* offset register, code units */
 	uint32_t interpreter;         /* that the next event belongs to */
@@ -81,14 +81,17 @@ struct kymo_producer {
 	uint32_t retry;               /* without a ring: events until the next try */
 	uint32_t name_tries;          /* left, to find the thread's name at TIME records */
 	uint32_t in_use;              /* 0: the cell is free */
-	struct kymo_gil *gil;         /* that it last recorded under */
+	struct kymo_gil *gil;         /* that it last recorded under: who holds that GIL may seal the chunk, or end all; see kymo_claim() */
 	uint64_t name_hash;           /* of the name in the last Thread definition */
 	uint32_t chunk_limit;         /* payload bytes at which the chunk is full */
 	uint32_t task;                /* task register; 0: none */
 	/* line 3: values */
 	uint64_t epoch;               /* of the open chunk, and since a stack was told in it: unlike any other of this process and
 					 those that it was forked from; 0: none was open yet */
-	uint64_t reserved[7];
+	uint64_t contexts_seen;       /* flow: for the host, which counts what may switch stacks */
+	uint32_t thread;              /* number in the process, from 1; never 0 while recording */
+	uint32_t unused;
+	uint64_t reserved[5];
 	struct kymo_caller callers[KYMO_CALLERS]; /* flow: of the frames below @frame, the nearest last */
 };
 static_assert(offsetof(struct kymo_producer, callers) == 256, "four cache lines and the callers");

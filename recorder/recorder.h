@@ -33,24 +33,36 @@ struct kymo_host {
 };
 
 struct kymo_gil {
-	_Atomic uint32_t owner; /* producer.thread; 0: none */
+	_Atomic uint32_t owner; /* producer.ticket, of a producer whose gil is this one; KYMO_GIL_NOBODY: none */
 	uint64_t ordinal;       /* SWITCH records so far */
 };
+
+/* The ticket of no thread, nor of a producer that belongs to none. */
+#define KYMO_GIL_NOBODY UINT32_MAX
 
 struct kymo_session;
 
 /*
  * Open the session in folder @dir, made by kymo_session_create() (session_create.h).
- * The mapping is kept until kymo_session_close(); forked children share it.
+ * The mapping is kept as long as anybody has a reference; forked children share it.  The caller has one, and another
+ * from each kymo_session_hold(), which kymo_session_close() gives back; a process that records into it has its own.
+ * Threads: any, but the session must be held already by whoever holds it once more.
  */
 KYMO_MUST_CHECK
 int kymo_session_open(const char *dir, struct kymo_session **session, struct kymo_error *error);
+struct kymo_session *kymo_session_hold(struct kymo_session *session);
 void kymo_session_close(struct kymo_session *session);
 
 struct kymo_session_page *kymo_session_page(struct kymo_session *session);
 const char *kymo_session_dir(const struct kymo_session *session);
 /* The session's configuration; owned by @session. */
 const Kymo__Config *kymo_session_config(const struct kymo_session *session);
+
+/*
+ * Why the reader of the session @dir, which has closed, could not complete the trace: a negative errno
+ * and its reason, or 0 where nothing is known to have failed.
+ */
+int kymo_session_failure(const char *dir, struct kymo_error *error);
 
 /* The counter of the session, read now. */
 uint64_t kymo_session_clock(const struct kymo_session *session);
@@ -65,11 +77,24 @@ KYMO_MUST_CHECK
 int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struct kymo_error *error);
 
 /*
+ * How the interpreter's frames lie in memory, for whoever looks at a process that has been stopped: of @layout, the fields of
+ * frames and of code.  It must stay; to be called before kymo_process_start().
+ */
+void kymo_process_tell_frames(const struct kymo_frame_layout *layout);
+
+/*
  * Stop: seal every chunk of the threads under @gil, mark the process as stopped.  Events
  * that arrive afterwards are neither recorded nor counted; threads under other GILs notice
- * at their next slow path.  The session stays open.  [host]
+ * at their next slow path, and the last of them frees what they still had to look at.  NULL: there is no thread whose
+ * chunks can be sealed.  [host]
  */
 void kymo_process_stop(const struct kymo_gil *gil);
+
+/*
+ * The threads under @gil leave recordings that were stopped under another GIL.  To be called before their events are recorded
+ * in another way than those were: what registers hold depends on it.  [host]
+ */
+void kymo_process_renew(const struct kymo_gil *gil);
 
 /* True between start and stop, in this process (false in a forked child until its first event). */
 bool kymo_process_is_recording(void);
@@ -123,11 +148,25 @@ void kymo_append_time(struct kymo_producer *p);
  */
 struct kymo_producer *kymo_append_stack(const struct kymo_host *host, enum kymo_extended kind);
 
+/*
+ * A thread that goes on under another GIL takes its producer along.  To be called before the producer is used in any way but to
+ * compare its ticket, unless that was found to be the GIL's owner: until then, whoever holds the GIL that the thread last recorded
+ * under may be sealing its chunk, or giving back all that it has.  [host]
+ */
+void kymo_claim_from_other(struct kymo_producer *p, const struct kymo_host *host);
+
+static inline void kymo_claim(struct kymo_producer *p, const struct kymo_host *host)
+{
+	/* Set to this GIL by nobody but this thread, and to another by nobody else who holds this GIL. */
+	if (kymo_unlikely(p->gil != host->gil))
+		kymo_claim_from_other(p, host);
+}
+
 /* To be called for each event, after kymo_refill() and before the append. */
 static inline void kymo_check_switch(struct kymo_producer *p, const struct kymo_host *host)
 {
 	/* Relaxed: the GIL orders all accesses but one, see kymo_append_switch(). */
-	if (kymo_unlikely(kymo_load_relaxed_u32(&host->gil->owner) != p->thread))
+	if (kymo_unlikely(kymo_load_relaxed_u32(&host->gil->owner) != p->ticket))
 		kymo_append_switch(p, host);
 }
 

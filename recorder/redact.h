@@ -3,7 +3,14 @@
 #ifndef KYMO_RECORDER_REDACT_H
 #define KYMO_RECORDER_REDACT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/*
+ * True if @name, in UTF-8, looks like that of a secret, whatever the case of its letters: it contains one of a list of words, or,
+ * since they are in others, `pw` is a word of it, or `pass` the last one.
+ */
+bool kymo_redact_name(const char *name);
 
 /*
  * Copy @count words of @argv, with "[redacted]" for the values of options whose names look

@@ -29,6 +29,12 @@ static bool budget_take(struct kymo_session_page *session, uint64_t bytes)
 	return false;
 }
 
+/* Relaxed: if others take it meanwhile, budget_take() says so. */
+static bool budget_has(const struct kymo_session_page *session, uint64_t bytes)
+{
+	return kymo_load_relaxed_u64(&session->budget_used) + bytes <= session->budget_bytes;
+}
+
 /*
  * Allocate and fault in @bytes of @ring's file at @offset, so that a full file system
  * is an error here and never a SIGBUS in a callback.
@@ -68,19 +74,25 @@ static int add_slot(struct kymo_ring *ring, struct kymo_session_page *session, i
 	return result;
 }
 
+/* At each chunk that finds no other slot: what costs system calls is not tried where it cannot succeed, nor soon again where it failed. */
+static bool may_grow(const struct kymo_ring *ring, const struct kymo_session_page *session)
+{
+	return !ring->cannot_grow && ring->opened >= ring->grows_at && ring->made < ring->max_slots &&
+	       budget_has(session, ring->slot_bytes);
+}
+
 /* The file is opened by name each time: a descriptor kept open would be the program's
  * to see, to close, and to use for something else. */
 static int grow(struct kymo_ring *ring, struct kymo_session_page *session)
 {
-	int fd, result;
+	int fd = open(ring->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int result = fd < 0 ? -errno : add_slot(ring, session, fd);
 
-	if (ring->made == ring->max_slots)
-		return -ENOSPC;
-	fd = open(ring->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	result = add_slot(ring, session, fd);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	/* With other policies it is tried again as soon as a slot was free. */
+	if (result < 0 && session->policy == KYMO_POLICY_OVERWRITE)
+		ring->grows_at = ring->opened + ring->max_slots;
 	return result;
 }
 
@@ -233,7 +245,7 @@ int kymo_ring_next_slot(struct kymo_ring *ring, struct kymo_session_page *sessio
 		slot = 0;
 	else if (session->policy != KYMO_POLICY_OVERWRITE && oldest_is_free(ring))
 		slot = (int)take_oldest(ring);
-	else if (!ring->cannot_grow && grow(ring, session) == 0)
+	else if (may_grow(ring, session) && grow(ring, session) == 0)
 		slot = (int)ring->made - 1;
 	else if (session->policy == KYMO_POLICY_OVERWRITE)
 		slot = (int)take_oldest(ring);

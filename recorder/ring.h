@@ -24,6 +24,7 @@ struct kymo_ring {
 	uint64_t oldest;   /* oldest chunk that has a slot */
 	uint64_t degraded; /* block: 1 + consumed_seq when the waiting was given up; 0: not degraded */
 	bool cannot_grow;  /* growing failed, and no slot has become free since */
+	uint64_t grows_at; /* overwrite: growing failed, and is not tried again before so many chunks were opened */
 	char *path;
 	struct kymo_ring *next;
 	uint32_t slot_of[]; /* [seq % max_slots] */

@@ -14,13 +14,11 @@ int kymo_segment_begin(const struct kymo_host *host)
 	int result = 0;
 
 	kymo_process_adopt();
-	process = kymo_current_process;
-	if (!process)
-		return 0;
 	pthread_mutex_lock(&kymo_process_lock);
-	if (kymo_load_relaxed_u64(&process->segment)) {
+	process = kymo_current_process;
+	if (process && kymo_load_relaxed_u64(&process->segment)) {
 		result = -EBUSY;
-	} else {
+	} else if (process) {
 		kymo_process_seal(process, host->gil);
 		process->is_in_parents = false;
 		kymo_store_release_u64(&process->segment, ++process->segments);
@@ -52,11 +50,11 @@ int kymo_segment_end(const struct kymo_host *host, bool keep)
 	int result = 0;
 
 	kymo_process_adopt();
+	pthread_mutex_lock(&kymo_process_lock);
 	process = kymo_current_process;
 	if (!process)
-		return 0;
-	pthread_mutex_lock(&kymo_process_lock);
-	if (kymo_load_relaxed_u64(&process->segment))
+		result = 0;
+	else if (kymo_load_relaxed_u64(&process->segment))
 		end(process, host->gil, keep);
 	else if (process->is_in_parents)
 		process->is_in_parents = false;

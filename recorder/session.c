@@ -56,6 +56,7 @@ int kymo_session_open(const char *dir, struct kymo_session **out, struct kymo_er
 	if (!session)
 		return kymo_fail(error, -ENOMEM, "out of memory opening %s", path);
 	strcpy(session->dir, dir);
+	session->references = 1;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fstat(fd, &status) < 0) {
 		result = kymo_fail(error, -errno, "cannot open %s: %s", path, strerror(errno));
@@ -86,10 +87,22 @@ out:
 	return result;
 }
 
+struct kymo_session *kymo_session_hold(struct kymo_session *session)
+{
+	/* Relaxed: whoever asks has a reference. */
+	kymo_add_u32(&session->references, 1);
+	return session;
+}
+
 void kymo_session_close(struct kymo_session *session)
 {
-	if (!session || session->is_pinned)
+	if (!session)
 		return;
+	/* What others did with it comes before its end. */
+	kymo_fence_release();
+	if (kymo_add_u32(&session->references, (uint32_t)-1) > 1)
+		return;
+	kymo_fence_acquire();
 	if (session->page)
 		munmap(session->page, KYMO_PAGE_BYTES);
 	if (session->config)
@@ -110,6 +123,22 @@ const char *kymo_session_dir(const struct kymo_session *session)
 const Kymo__Config *kymo_session_config(const struct kymo_session *session)
 {
 	return session->config;
+}
+
+int kymo_session_failure(const char *dir, struct kymo_error *error)
+{
+	char path[4096], text[sizeof error->message] = "";
+	ssize_t length;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/" KYMO_READER_LOG, dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return 0;
+	length = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[strcspn(text, "\n")] = 0;
+	return kymo_fail(error, -EIO, "%s", length > 0 ? text : "the trace could not be completed");
 }
 
 uint64_t kymo_session_clock(const struct kymo_session *session)
@@ -135,6 +164,9 @@ int kymo_snapshot(struct kymo_session *session, const char *why, uint64_t timeou
 	kymo_fence_release();
 	wanted = kymo_add_u32(&session->page->snapshots_wanted, 1) + 1;
 	while ((int32_t)(kymo_load_acquire_u32(&session->page->snapshots_done) - wanted) < 0) {
+		/* The recording was stopped meanwhile: all that the rings held is in the trace. */
+		if (kymo_load_acquire_u32(&session->page->reader_state) == KYMO_READER_CLOSED)
+			return 0;
 		if (kymo_monotonic_ns() - start > timeout_ns)
 			return -ETIMEDOUT;
 		nanosleep(&step, NULL);

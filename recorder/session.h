@@ -3,15 +3,13 @@
 #ifndef KYMO_RECORDER_SESSION_H
 #define KYMO_RECORDER_SESSION_H
 
-#include <stdbool.h>
-
 #include "format/chunk.h"
 #include "format/metadata.pb-c.h"
 
 struct kymo_session {
 	struct kymo_session_page *page;
 	Kymo__Config *config;
-	bool is_pinned; /* threads under another GIL may still look at the page: it stays mapped */
+	_Atomic uint32_t references; /* whoever has opened or holds it, and each process that records into it */
 	char dir[];
 };
 

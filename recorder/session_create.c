@@ -112,6 +112,7 @@ static int write_run(const char *dir, const Kymo__Config *config, Kymo__Session 
 	run->budget_bytes = page->budget_bytes;
 	run->slot_bytes = page->slot_bytes;
 	run->host = host;
+	run->folder = (char *)(uintptr_t)dir;
 	run->id = (ProtobufCBinaryData){.len = sizeof id, .data = id};
 	if (run->argv && (packed = malloc(kymo__session__get_packed_size(run) + 1)))
 		result = write_file(dir, "run", packed, kymo__session__pack(run, packed));
@@ -119,7 +120,7 @@ static int write_run(const char *dir, const Kymo__Config *config, Kymo__Session 
 	free(packed);
 	run->argv = original;
 	run->config = NULL;
-	run->kymo_version = run->host = (char *)(uintptr_t)protobuf_c_empty_string;
+	run->kymo_version = run->host = run->folder = (char *)(uintptr_t)protobuf_c_empty_string;
 	run->id = (ProtobufCBinaryData){0};
 	return result;
 }

@@ -44,11 +44,6 @@ bool kymo_names_file(const char *name, const char *file)
 	return ends_with(file, name[0] == '.' && name[1] == '/' ? name + 2 : name, '/');
 }
 
-bool kymo_names_type(const char *type, const char *name)
-{
-	return ends_with(name, type, '.');
-}
-
 static bool has_line(const struct kymo_content_hits *of, int64_t line)
 {
 	for (size_t i = 0; i < of->content->units; i++)
@@ -195,9 +190,9 @@ static bool is_of(const struct kymo_break *at, uint32_t number)
 	return low < at->content_count && at->contents[low] == number;
 }
 
-static bool names_type(const struct kymo_break *at, const char *name)
+static bool names_type(const struct kymo_break *at, const struct kymo_traced_process *process, uint64_t name)
 {
-	return !*at->name || (name && kymo_names_type(at->name, name));
+	return !*at->name || kymo_traced_is_type(process, name, at->name);
 }
 
 static int compare_places(const struct kymo_break_place *a, const struct kymo_break_place *b)
@@ -256,7 +251,7 @@ static bool is_at(const struct kymo_breaks *breaks, const struct kymo_break *at,
 	case KYMO_BREAK_UNCAUGHT:
 		return has_place(breaks, at, event);
 	default:
-		return event->kind == KYMO_RAISE && !walker->is_passed_on && names_type(at, event->name);
+		return event->kind == KYMO_RAISE && !walker->is_passed_on && names_type(at, event->stream->process, event->name_id);
 	}
 }
 
@@ -305,7 +300,7 @@ uint64_t kymo_break_hits_in(struct kymo_breaks *breaks, const struct kymo_break 
 		if (reader.number < breaks->index->hits.content_count && is_of(at, (uint32_t)reader.number))
 			found += content_hits(breaks, at, &reader);
 	while (at->kind == KYMO_BREAK_EXCEPTION && kymo_hits_next_raised(&reader, &name, &times))
-		if (names_type(at, kymo_traced_name(process, name)))
+		if (names_type(at, process, name))
 			found += times;
 	return found;
 }
@@ -345,7 +340,7 @@ bool kymo_breaks_may_hit(struct kymo_breaks *breaks, const struct kymo_chunk_sum
 	while (breaks->watches_raises && kymo_hits_next_raised(&reader, &name, &times))
 		for (uint32_t i = 0; i < breaks->count; i++)
 			if (breaks->items[i].kind == KYMO_BREAK_EXCEPTION && !breaks->items[i].is_off &&
-			    names_type(&breaks->items[i], kymo_traced_name(process, name)))
+			    names_type(&breaks->items[i], process, name))
 				return true;
 	return reader.is_bad;
 }

@@ -62,7 +62,8 @@ void kymo_breaks_release(struct kymo_breaks *breaks);
 
 /*
  * Set a break.  @file names all files that end with it, at a /; @function all functions of that qualified name or whose last part
- * it is; @type all exceptions of that name, and "" any.  Returns it, valid until the next one is set or removed; NULL: no memory.
+ * it is; @type all exceptions of that name,
+ * and of types derived from it where that was recorded, and "" any.  Returns it, valid until the next one is set or removed; NULL: no memory.
  */
 struct kymo_break *kymo_break_at_line(struct kymo_breaks *breaks, const char *file, int64_t line);
 struct kymo_break *kymo_break_at_function(struct kymo_breaks *breaks, const char *function);
@@ -79,9 +80,6 @@ void kymo_breaks_update(struct kymo_breaks *breaks);
 int64_t kymo_nearest_line(const struct kymo_index *index, const char *file, int64_t line);
 /* True if @file is @name, or ends with it at a /. */
 bool kymo_names_file(const char *name, const char *file);
-
-/* True if the exception @name is @type, or that is its last part. */
-bool kymo_names_type(const char *type, const char *name);
 
 /* The first break from number @from of the list on that @walker stands at; what it wants is not asked for.  NULL: none. */
 struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct kymo_walker *walker, uint32_t from);

@@ -7,6 +7,9 @@
 
 #include "replay/definitions.h"
 
+/* The reader advances its tick about so often. */
+#define KYMO_USUAL_TICK_NS 1000000
+
 struct kymo_clock_line {
 	bool is_calibrated; /* false: one tick is taken for one nanosecond */
 	int64_t start_ns;   /* monotonic time at which the run began */

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finding what was loaded: the reading half of definitions.h. */
+#include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "replay/definition_messages.h"
 #include "replay/definitions.h"
 #include "replay/line_table.h"
 
@@ -110,12 +113,47 @@ const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t
 	return name ? name->text : NULL;
 }
 
+/* True if @name, of @bytes, is @type, or that is its last part. */
+static bool names_type(const char *name, size_t bytes, const char *type)
+{
+	size_t wanted = strlen(type);
+
+	return wanted && bytes >= wanted && !memcmp(name + bytes - wanted, type, wanted) &&
+	       (bytes == wanted || name[bytes - wanted - 1] == '.' || *type == '.');
+}
+
+bool kymo_traced_is_type(const struct kymo_traced_process *process, uint64_t id, const char *type)
+{
+	const char *name = kymo_traced_name(process, id), *base;
+
+	if (!name)
+		return false;
+	if (names_type(name, strlen(name), type))
+		return true;
+	for (base = name + strlen(name) + 1; *base; base += *base == '\n') {
+		size_t bytes = strcspn(base, "\n");
+
+		if (names_type(base, bytes, type))
+			return true;
+		base += bytes;
+	}
+	return false;
+}
+
 bool kymo_traced_name_is_stop(const struct kymo_traced_process *process, uint64_t id)
 {
 	const struct kymo_traced_string *name =
 		find_inherited(process, offsetof(struct kymo_traced_process, names), id, NULL);
 
 	return name && name->is_stop_iteration;
+}
+
+bool kymo_traced_name_is_record(const struct kymo_traced_process *process, uint64_t id)
+{
+	const struct kymo_traced_string *name =
+		find_inherited(process, offsetof(struct kymo_traced_process, names), id, NULL);
+
+	return name && name->is_record;
 }
 
 const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id)
@@ -161,14 +199,34 @@ struct kymo_traced_process *kymo_traced_find(const struct kymo_definitions *defi
 	return &definitions->processes[low];
 }
 
+/* A tree's key is no pointer: a thread's number, and behind it its place in process->threads. */
+_Static_assert(sizeof(uintptr_t) == 8, "a key holds both");
+
+static void *thread_key(uint32_t number, size_t place)
+{
+	return (void *)((uintptr_t)number << 32 | place);
+}
+
+static int compare_threads(const void *left, const void *right)
+{
+	uint32_t a = (uint32_t)((uintptr_t)left >> 32), b = (uint32_t)((uintptr_t)right >> 32);
+
+	return a < b ? -1 : a > b;
+}
+
+bool kymo_traced_thread_remember(struct kymo_traced_process *process, uint32_t number)
+{
+	return tsearch(thread_key(number, process->thread_count), &process->thread_tree, compare_threads);
+}
+
 struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *process,
 					      uint32_t number)
 {
+	const uintptr_t *found;
+
 	/* Threads are numbered from 1 in the order of their definitions: nearly always at home. */
 	if (number && number <= process->thread_count && process->threads[number - 1].number == number)
 		return &process->threads[number - 1];
-	for (size_t i = 0; i < process->thread_count; i++)
-		if (process->threads[i].number == number)
-			return &process->threads[i];
-	return NULL;
+	found = tfind(thread_key(number, 0), &process->thread_tree, compare_threads);
+	return found ? &process->threads[(uint32_t)*found] : NULL;
 }

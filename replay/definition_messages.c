@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/unpack.h"
+
+/* What a definition takes beside its message, at most: its structure, its place in a table, what malloc() adds. */
+#define DEFINITION_BYTES 128
+
 static int table_add(struct kymo_table *table, uint64_t id, uint64_t position, void *value)
 {
 	if (kymo_grow(&table->items, &table->capacity, table->count + 1, sizeof *table->items))
@@ -21,6 +26,8 @@ static struct kymo_traced_thread *make_thread(struct kymo_traced_process *proces
 		return thread;
 	if (kymo_grow(&process->threads, &process->thread_capacity, process->thread_count + 1,
 		      sizeof *process->threads))
+		return NULL;
+	if (!kymo_traced_thread_remember(process, number))
 		return NULL;
 	thread = &process->threads[process->thread_count++];
 	*thread = (struct kymo_traced_thread){.number = number};
@@ -56,6 +63,8 @@ int kymo_definition_end_thread(struct kymo_traced_process *process, const Kymo__
 	thread->last_ordinal = message->last_ordinal;
 	thread->lost = message->lost;
 	thread->lost_reasons = message->lost_reasons;
+	thread->stopped_at = message->stopped_at;
+	thread->is_least = message->is_least;
 	return 0;
 }
 
@@ -149,16 +158,19 @@ static int define_code(struct kymo_traced_process *process, const Kymo__Code *me
 	return table_add(&process->codes, message->id, position, code);
 }
 
-static int define_string(struct kymo_table *table, uint64_t id, const char *text, bool is_stop_iteration,
-			 uint64_t position)
+/* @type: what else a name says of a type; NULL: it is none. */
+static int define_string(struct kymo_table *table, uint64_t id, const char *text, const Kymo__Name *type, uint64_t position)
 {
-	size_t bytes = strlen(text) + 1;
-	struct kymo_traced_string *string = malloc(sizeof *string + bytes);
+	const char *bases = type ? type->bases : "";
+	size_t bytes = strlen(text) + 1, base_bytes = strlen(bases) + 1;
+	struct kymo_traced_string *string = malloc(sizeof *string + bytes + base_bytes);
 
 	if (!string)
 		return -ENOMEM;
-	string->is_stop_iteration = is_stop_iteration;
+	string->is_stop_iteration = type && type->is_stop_iteration;
+	string->is_record = type && type->is_record;
 	memcpy(string->text, text, bytes);
+	memcpy(string->text + bytes, bases, base_bytes);
 	return table_add(table, id, position, string);
 }
 
@@ -207,11 +219,9 @@ static int define_for_process(struct kymo_definition_stream *stream, Kymo__Defin
 	case KYMO__DEFINITION__KIND_CODE:
 		return define_code(process, message->code, position);
 	case KYMO__DEFINITION__KIND_NAME:
-		return define_string(&process->names, message->name->id, message->name->name,
-				     message->name->is_stop_iteration, position);
+		return define_string(&process->names, message->name->id, message->name->name, message->name, position);
 	case KYMO__DEFINITION__KIND_TEXT:
-		return define_string(&process->texts, message->text->id, message->text->text,
-				     false, position);
+		return define_string(&process->texts, message->text->id, message->text->text, NULL, position);
 	case KYMO__DEFINITION__KIND_TASK:
 		return define_task(&process->tasks, message->task, position);
 	default: /* modules are read again by whoever needs them */
@@ -299,15 +309,30 @@ static int define_for_run(struct kymo_definition_stream *stream, Kymo__Definitio
 int kymo_definition_take(struct kymo_definition_stream *stream, const uint8_t *bytes, size_t length, uint64_t position)
 {
 	struct kymo_definitions *definitions = stream->definitions;
-	Kymo__Definition *message = kymo__definition__unpack(NULL, length, bytes);
-	int result;
+	Kymo__Definition *message;
+	size_t taken;
+	int result = kymo_unpack(bytes, length, &message, &taken);
 
 	definitions->messages++;
-	if (!message || message->kind_case == KYMO__DEFINITION__KIND__NOT_SET) {
-		definitions->damaged += !message; /* else: a kind that a newer kymo has */
+	if (result == -ENOMEM)
+		return result;
+	if (result) {
+		definitions->damaged += result == -EBADMSG;
+		definitions->left_out += result == -E2BIG;
+		return 0;
+	}
+	if (message->kind_case == KYMO__DEFINITION__KIND__NOT_SET) { /* one that a newer kymo has */
 		kymo__definition__free_unpacked(message, NULL);
 		return 0;
 	}
+	/* Most are copied into less, and freed; those of a run are kept as they are. */
+	taken += DEFINITION_BYTES;
+	if (taken > definitions->budget) {
+		definitions->left_out++;
+		kymo__definition__free_unpacked(message, NULL);
+		return 0;
+	}
+	definitions->budget -= taken;
 	if (stream->is_run)
 		result = define_for_run(stream, &message, position);
 	else

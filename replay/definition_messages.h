@@ -21,6 +21,10 @@ struct kymo_definition_stream {
 KYMO_MUST_CHECK
 int kymo_definition_take(struct kymo_definition_stream *stream, const uint8_t *bytes, size_t length, uint64_t position);
 
+/* The next thread that is added to @process will be found by @number.  False: out of memory. */
+KYMO_MUST_CHECK
+bool kymo_traced_thread_remember(struct kymo_traced_process *process, uint32_t number);
+
 /* How a thread ended, which is made if there is none.  0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_definition_end_thread(struct kymo_traced_process *process, const Kymo__ThreadEnd *message);

@@ -2,6 +2,7 @@
 #include "replay/definitions.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,13 @@
 #include "replay/flow_code.h"
 
 #define MAX_MESSAGE_BYTES KYMO_MAX_RAW_BYTES
+
+/*
+ * What definitions may take in memory: for each stored byte, and in any case.  A program that compiles one function
+ * 100,000 times takes some 50 for a byte, one that imports pandas 5.
+ */
+#define BUDGET_PER_BYTE 128
+#define BUDGET_BYTES ((uint64_t)256 << 20)
 
 static int compare_items(const void *left, const void *right)
 {
@@ -121,6 +129,24 @@ static int begin_stream(struct kymo_definition_stream *stream, uint32_t process)
 	return 0;
 }
 
+/* What could not be taken in is damage of the frame; that frames are missing was noted before. */
+static int take_frame(struct kymo_definition_stream *stream, struct kymo_trace *trace, const struct kymo_frame *frame)
+{
+	struct kymo_definitions *definitions = stream->definitions;
+	uint64_t left_out = definitions->left_out, damaged = definitions->damaged;
+	int result;
+
+	definitions->budget += BUDGET_PER_BYTE * (uint64_t)frame->header.stored_bytes;
+	result = feed(stream, stream->frame->seq, frame->payload, frame->header.raw_bytes);
+	if (definitions->left_out > left_out)
+		kymo_trace_note_damage(trace, stream->frame->file_offset, frame->header.stored_bytes,
+				       "definitions that take too much memory, left out");
+	else if (definitions->damaged > damaged)
+		kymo_trace_note_damage(trace, stream->frame->file_offset, frame->header.stored_bytes,
+				       "definitions are missing or malformed");
+	return result;
+}
+
 /* Read every META frame; a process without one is made, too, when it has chunks. */
 static int load_streams(struct kymo_definitions *definitions, struct kymo_trace *trace,
 			struct kymo_index_entry **entries, struct kymo_error *error)
@@ -148,7 +174,7 @@ static int load_streams(struct kymo_definitions *definitions, struct kymo_trace 
 		result = kymo_trace_read(trace, entry, &frame, error);
 		stream.frame = entry;
 		if (!result)
-			result = feed(&stream, entry->seq, frame.payload, frame.header.raw_bytes);
+			result = take_frame(&stream, trace, &frame);
 		else if (result == -EBADMSG)
 			result = 0; /* noted; what it defined is missing, the next frame says so */
 	}
@@ -237,7 +263,7 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 	struct kymo_index_entry **entries = calloc(trace->frame_count + 1, sizeof *entries);
 	int result = entries ? 0 : -ENOMEM;
 
-	*definitions = (struct kymo_definitions){0};
+	*definitions = (struct kymo_definitions){.budget = BUDGET_BYTES};
 	for (size_t i = 0; i < trace->frame_count && !result; i++)
 		entries[i] = &trace->frames[i];
 	if (!result) {
@@ -278,6 +304,12 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 	return 0;
 }
 
+/* A key is no pointer: see definition_lookup.c. */
+static void keep_key(void *key)
+{
+	(void)key;
+}
+
 void kymo_definitions_release(struct kymo_definitions *definitions)
 {
 	for (size_t i = 0; i < definitions->process_count; i++) {
@@ -297,6 +329,7 @@ void kymo_definitions_release(struct kymo_definitions *definitions)
 		for (size_t t = 0; t < process->thread_count; t++)
 			free(process->threads[t].name);
 		free(process->threads);
+		tdestroy(process->thread_tree, keep_key);
 	}
 	for (size_t i = 0; i < definitions->kept_count; i++)
 		kymo__definition__free_unpacked(definitions->kept[i], NULL);

@@ -53,12 +53,14 @@ struct kymo_traced_thread {
 	bool has_ended; /* the next fields are known; a thread that a killed process had, too */
 	uint64_t last_ordinal;
 	uint64_t lost; /* after its last chunk */
+	uint64_t stopped_at; /* code units, as CPython has them, + 1: where the frame on top was; 0: not known */
+	bool is_least;	     /* it may have gone on from there */
 };
 
 /* A name or the text of a mark. */
 struct kymo_traced_string {
-	bool is_stop_iteration;
-	char text[];
+	bool is_stop_iteration, is_record; /* of a type: see Name */
+	char text[]; /* with what a type of exceptions is derived from behind its NUL, a name a line */
 };
 
 /* An asyncio task. */
@@ -97,6 +99,7 @@ struct kymo_traced_process {
 	struct kymo_table codes, contents, names, texts, tasks;
 	struct kymo_traced_thread *threads;
 	size_t thread_count, thread_capacity;
+	void *thread_tree; /* their places by number, for tfind() */
 };
 
 struct kymo_clock_sample {
@@ -139,6 +142,8 @@ struct kymo_definitions {
 	uint64_t messages;
 	uint64_t bytes;
 	uint64_t damaged; /* messages that could not be understood, and frames that are gone */
+	uint64_t budget; /* bytes of memory that further messages may take */
+	uint64_t left_out; /* messages that would have taken more */
 };
 
 KYMO_MUST_CHECK
@@ -159,8 +164,15 @@ struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *
 const struct kymo_code *kymo_traced_code(const struct kymo_traced_process *process, uint64_t id);
 struct kymo_content *kymo_traced_content(const struct kymo_traced_process *process, uint64_t id);
 const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t id);
+/*
+ * True if the exception with that name, an id, is a @type, or is derived from one as far as that was recorded; of a type that is known as
+ * a.B.C, the last part is enough.
+ */
+bool kymo_traced_is_type(const struct kymo_traced_process *process, uint64_t id, const char *type);
 /* True of StopIteration and what is derived from it. */
 bool kymo_traced_name_is_stop(const struct kymo_traced_process *process, uint64_t id);
+/* True of types whose objects are what their fields are, as dataclasses. */
+bool kymo_traced_name_is_record(const struct kymo_traced_process *process, uint64_t id);
 const char *kymo_traced_text(const struct kymo_traced_process *process, uint64_t id);
 
 /* The same pointer for each event in which @process calls it @id, and for no other task of that process. */

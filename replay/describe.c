@@ -6,9 +6,22 @@
 
 #include "replay/text.h"
 
+const char *kymo_event_may_have_run(const struct kymo_event *event, char text[KYMO_DESCRIBE_BYTES])
+{
+	if (!event->first_line)
+		return NULL;
+	if (event->first_line == event->last_line)
+		snprintf(text, KYMO_DESCRIBE_BYTES, "line %" PRId32 " may have run", event->first_line);
+	else
+		snprintf(text, KYMO_DESCRIBE_BYTES, "lines %" PRId32 " to %" PRId32 " may have run", event->first_line,
+			 event->last_line);
+	return text;
+}
+
 static void put_detail(FILE *out, const struct kymo_event *event)
 {
 	const char *role = kymo_event_name_role(event);
+	char lines[KYMO_DESCRIBE_BYTES];
 
 	if (kymo_event_has_dest(event)) {
 		fprintf(out, "  -> ");
@@ -23,6 +36,8 @@ static void put_detail(FILE *out, const struct kymo_event *event)
 		kymo_text_put(out, event->text ? event->text : "?");
 	} else if (event->kind == KYMO_EVENT_BRANCH_BIT) {
 		fputs(event->is_taken ? "  taken" : "  not taken", out);
+	} else if (kymo_event_may_have_run(event, lines)) {
+		fprintf(out, "  %s", lines);
 	}
 	if (event->task_id) {
 		fprintf(out, "  in task %" PRIu64 " '", event->task_id);

@@ -25,4 +25,7 @@ void kymo_stream_put_name(FILE *out, const struct kymo_stream *stream);
 /* One line on stderr for each damaged part of the file. */
 void kymo_report_damage(const struct kymo_trace *trace);
 
+/* "lines 8 to 10 may have run"; NULL: @event does not say so. */
+const char *kymo_event_may_have_run(const struct kymo_event *event, char text[KYMO_DESCRIBE_BYTES]);
+
 #endif

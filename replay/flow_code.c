@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "replay/line_table.h"
+#include "replay/timeline.h"
 
 /* What one code object may keep; beyond it, all walks of it are forgotten and found again. */
 #define MAX_STEPS (1U << 20)
@@ -23,8 +24,10 @@ struct walk {
 struct kymo_flow_code {
 	struct kymo_flow flow;
 	uint64_t kinds;
+	uint32_t first_line;
 	int32_t *lines;	  /* by unit */
 	bool *begins;	  /* by unit: a LINE event is due unless the line is that of the instruction before */
+	bool *always_begins;  /* by unit: it is due whatever was before */
 	bool *is_hidden;  /* by unit: skipped by a FOR_ITER that is told what it does */
 	uint32_t *owner;  /* by unit: the instruction that it is part of */
 	uint32_t *sites;  /* by number - 1: unit */
@@ -61,6 +64,17 @@ uint32_t kymo_flow_instruction(const struct kymo_flow_code *code, uint32_t unit)
 	return code->owner[unit < code->flow.units ? unit : code->flow.units - 1];
 }
 
+uint32_t kymo_flow_unit_before(const struct kymo_flow_code *code, uint32_t raw)
+{
+	uint32_t unit = kymo_flow_instruction(code, raw);
+
+	/*
+	 * 3.12 has a frame in the caches of what called another by a fast path.  Where LINE events are asked for, an instruction
+	 * that has one has no fast path; but calls, and what goes on with a generator, need none for that.
+	 */
+	return raw < code->flow.units && code->begins[unit] && code->flow.at[unit].op == KYMO_OP_OTHER ? unit : raw;
+}
+
 uint32_t kymo_flow_site_unit(const struct kymo_flow_code *code, uint32_t site)
 {
 	return site && site <= code->flow.site_count ? code->sites[site - 1] : KYMO_NO_UNIT;
@@ -93,6 +107,18 @@ static void begin_at(struct kymo_flow_code *code, uint32_t unit, bool is_handler
 	code->begins[unit] = true;
 }
 
+/*
+ * 3.13 keeps lines in 8 bits, relative to what one in 16 units would be.  A line that does not fit, and differs from that of
+ * the instruction before in layout, is taken to differ from that of what ran before, too: but for what is jumped to.
+ */
+static bool is_far(const struct kymo_flow_code *code, uint32_t unit)
+{
+	int64_t expected = (int64_t)code->first_line + (unit >> 4);
+	int64_t delta = code->lines[unit] - expected;
+
+	return code->flow.version == KYMO_CPYTHON_3_13 && (delta > INT8_MAX || delta <= INT8_MIN + 2);
+}
+
 static void find_beginnings(struct kymo_flow_code *code)
 {
 	const struct kymo_flow *flow = &code->flow;
@@ -102,14 +128,17 @@ static void find_beginnings(struct kymo_flow_code *code)
 		if (never_begins(code, flow->at[unit].op))
 			continue;
 		code->begins[unit] = code->lines[unit] != line && code->lines[unit] >= 0;
+		code->always_begins[unit] = code->begins[unit] && is_far(code, unit);
 		line = code->lines[unit];
 	}
 	for (uint32_t unit = flow->entry; unit < flow->units; unit = flow->at[unit].next) {
 		const struct kymo_instruction *at = &flow->at[unit];
+		uint32_t target = at->target + (at->op == KYMO_OP_FOR_ITER || at->op == KYMO_OP_SEND);
 
 		if (at->target == KYMO_NO_UNIT)
 			continue;
-		begin_at(code, at->target + (at->op == KYMO_OP_FOR_ITER || at->op == KYMO_OP_SEND), false);
+		begin_at(code, target, false);
+		code->always_begins[target] = false;
 	}
 	for (uint32_t i = 0; i < flow->handler_count; i++)
 		begin_at(code, flow->handlers[i].target, true);
@@ -141,6 +170,7 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 
 	code->lines = malloc((units + 1) * sizeof(*code->lines));
 	code->begins = calloc(units + 1, sizeof(*code->begins));
+	code->always_begins = calloc(units + 1, sizeof(*code->always_begins));
 	code->is_hidden = calloc(units + 1, sizeof(*code->is_hidden));
 	code->owner = calloc(units + 1, sizeof(*code->owner));
 	code->sites = calloc(flow->site_count + 1, sizeof(*code->sites));
@@ -149,11 +179,12 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 	code->path = calloc(units + 2, sizeof(*code->path));
 	code->walk_capacity = FIRST_WALKS;
 	code->walks = calloc(code->walk_capacity, sizeof(*code->walks));
-	if (!code->lines || !code->begins || !code->is_hidden || !code->owner || !code->sites || !code->from || !code->seen ||
-	    !code->path || !code->walks)
+	if (!code->lines || !code->begins || !code->always_begins || !code->is_hidden || !code->owner || !code->sites ||
+	    !code->from || !code->seen || !code->path || !code->walks)
 		return false;
 	for (size_t unit = 0; unit < units; unit++)
 		code->lines[unit] = KYMO_LINE_NONE;
+	code->first_line = content->first_line;
 	kymo_line_table_decode(content->line_table, content->line_table_bytes, content->first_line, code->lines, units);
 	for (uint32_t unit = 0; unit < units; unit = flow->at[unit].next) {
 		for (uint32_t part = unit; part < flow->at[unit].next && part < units; part++)
@@ -195,6 +226,7 @@ void kymo_flow_code_free(struct kymo_flow_code *code)
 	kymo_moves_release(&code->moves);
 	free(code->lines);
 	free(code->begins);
+	free(code->always_begins);
 	free(code->is_hidden);
 	free(code->owner);
 	free(code->sites);
@@ -219,35 +251,39 @@ static bool is_aim(const struct kymo_flow *flow, const struct aim *aim, uint32_t
 	return flow->at[unit].op == KYMO_OP_JUMP_BACKWARD && flow->at[unit].target == aim->unit;
 }
 
+/* The instructions that may come first after @place without anything recorded; returns how many. */
+static unsigned first_ways(const struct kymo_flow *flow, const struct kymo_place *place, uint32_t ways[2])
+{
+	if (place->next != KYMO_NO_UNIT) {
+		ways[0] = place->next;
+		return 1;
+	}
+	/* A stack may name a frame without saying where it is. */
+	return place->cur == KYMO_NO_UNIT ? 0 : kymo_flow_silent_ways(flow, place->cur, ways);
+}
+
+static void begin_search(struct kymo_flow_code *code)
+{
+	if (++code->search == 0) { /* once in 2^32 searches */
+		memset(code->seen, 0, (code->flow.units + 1) * sizeof(*code->seen));
+		code->search = 1;
+	}
+}
+
 /* The instruction aimed at, with the way to it in code->from; KYMO_NO_UNIT: none can be reached. */
 static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *place, const struct aim *aim)
 {
 	const struct kymo_flow *flow = &code->flow;
 	uint32_t depth = 0, ways[2], unit;
+	unsigned count = first_ways(flow, place, ways);
 
-	/* A stack may name a frame without saying where it is. */
-	if (place->next == KYMO_NO_UNIT && place->cur == KYMO_NO_UNIT)
-		return KYMO_NO_UNIT;
-	if (++code->search == 0) { /* once in 2^32 searches */
-		memset(code->seen, 0, (flow->units + 1) * sizeof(*code->seen));
-		code->search = 1;
-	}
-	if (place->next != KYMO_NO_UNIT) {
-		code->from[place->next] = KYMO_NO_UNIT;
-		code->seen[place->next] = code->search;
-		code->path[depth++] = place->next;
-	} else {
-		unsigned count = kymo_flow_silent_ways(flow, place->cur, ways);
-
-		for (unsigned i = 0; i < count; i++) {
-			code->from[ways[i]] = KYMO_NO_UNIT;
-			code->seen[ways[i]] = code->search;
-			code->path[depth++] = ways[i];
-		}
+	begin_search(code);
+	for (unsigned i = 0; i < count; i++) {
+		code->from[ways[i]] = KYMO_NO_UNIT;
+		code->seen[ways[i]] = code->search;
+		code->path[depth++] = ways[i];
 	}
 	while (depth) {
-		unsigned count;
-
 		unit = code->path[--depth];
 		if (!code->steps_left--) {
 			code->steps_left = 0;
@@ -314,7 +350,7 @@ static bool arrive(struct kymo_flow_code *code, struct kymo_place *place, uint32
 		*place = (struct kymo_place){unit, KYMO_NO_UNIT, place->prev};
 		return true;
 	}
-	if (code->begins[unit] && line_before(code, place->prev) != code->lines[unit])
+	if (code->begins[unit] && (code->always_begins[unit] || line_before(code, place->prev) != code->lines[unit]))
 		is_good &= add_step(code, KYMO_LINE, unit, (uint32_t)code->lines[unit]);
 	*place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
 	if (unit >= code->flow.entry && at->op != KYMO_OP_RESUME)
@@ -386,6 +422,70 @@ static bool follow(struct kymo_flow_code *code, struct kymo_place *place, uint32
 		is_good &= arrive(code, place, unit);
 	}
 	return is_good;
+}
+
+static void reach_line(struct kymo_reach *reach, int32_t line)
+{
+	reach->is_any = true;
+	if (reach->first_line == KYMO_LINE_NONE || line < reach->first_line)
+		reach->first_line = line;
+	if (line > reach->last_line)
+		reach->last_line = line;
+}
+
+/* Add what happens between @place and the instruction at @unit, which comes next. */
+static void reach_unit(struct kymo_flow_code *code, struct kymo_place place, uint32_t unit, struct kymo_reach *reach)
+{
+	uint32_t first = code->step_count;
+
+	if (place.next == KYMO_NO_UNIT)
+		(void)depart(code, place.cur, unit);
+	(void)arrive(code, &place, unit);
+	for (uint32_t i = first; i < code->step_count; i++) {
+		reach->is_any = true;
+		if (code->steps[i].kind == KYMO_LINE)
+			reach_line(reach, (int32_t)code->steps[i].value);
+	}
+	code->step_count = first;
+}
+
+static void reach_all(const struct kymo_flow_code *code, struct kymo_reach *reach)
+{
+	for (uint32_t unit = 0; unit < code->flow.units; unit++)
+		if (code->begins[unit])
+			reach_line(reach, code->lines[unit]);
+}
+
+void kymo_flow_reach(struct kymo_flow_code *code, const struct kymo_place *place, struct kymo_reach *reach)
+{
+	const struct kymo_flow *flow = &code->flow;
+	uint64_t kinds = code->kinds;
+	uint32_t depth = 0, ways[2];
+	unsigned count = first_ways(flow, place, ways);
+	struct kymo_place from = *place;
+
+	if (place->next == KYMO_NO_UNIT && place->cur == KYMO_NO_UNIT) {
+		reach_all(code, reach);
+		return;
+	}
+	/* Whatever is asked for: what is missing does not depend on it. */
+	code->kinds = KYMO_REBUILT_KINDS;
+	begin_search(code);
+	for (;;) {
+		for (unsigned i = 0; i < count; i++) {
+			reach_unit(code, from, ways[i], reach);
+			if (code->seen[ways[i]] == code->search)
+				continue;
+			code->seen[ways[i]] = code->search;
+			code->path[depth++] = ways[i];
+		}
+		if (!depth)
+			break;
+		from.cur = from.prev = code->path[--depth];
+		from.next = KYMO_NO_UNIT;
+		count = kymo_flow_silent_ways(flow, from.cur, ways);
+	}
+	code->kinds = kinds;
 }
 
 static void forget_walks(struct kymo_flow_code *code)

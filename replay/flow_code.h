@@ -35,6 +35,8 @@ int32_t kymo_flow_line(const struct kymo_flow_code *code, uint32_t unit);
 struct kymo_moves *kymo_flow_moves(struct kymo_flow_code *code);
 /* The instruction that @unit is part of; the last one for a unit beyond them. */
 uint32_t kymo_flow_instruction(const struct kymo_flow_code *code, uint32_t unit);
+/* The unit that lines after @raw, where the interpreter has a frame, are compared with. */
+uint32_t kymo_flow_unit_before(const struct kymo_flow_code *code, uint32_t raw);
 /* The instruction with @site, or KYMO_NO_UNIT. */
 uint32_t kymo_flow_site_unit(const struct kymo_flow_code *code, uint32_t site);
 /* The backward jump to @target that can be reached from @place without anything recorded, or KYMO_NO_UNIT. */
@@ -46,6 +48,16 @@ uint32_t kymo_flow_find_jump(struct kymo_flow_code *code, const struct kymo_plac
  */
 bool kymo_flow_walk(struct kymo_flow_code *code, struct kymo_place *place, uint32_t target,
 		    enum kymo_walk_end end, const struct kymo_step **steps, uint32_t *count);
+
+/* What may happen after a place without anything being recorded. */
+struct kymo_reach {
+	bool is_any; /* a line, jump or branch */
+	int32_t first_line, last_line; /* of the lines; KYMO_LINE_NONE: none */
+};
+#define KYMO_REACH_NONE ((struct kymo_reach){false, KYMO_LINE_NONE, KYMO_LINE_NONE})
+
+/* Add to @reach what may happen after @place; of a place that is not known, all that the code has. */
+void kymo_flow_reach(struct kymo_flow_code *code, const struct kymo_place *place, struct kymo_reach *reach);
 
 /* True if the interpreter may still call something in the instruction of @place after the event there. */
 bool kymo_flow_lasts(const struct kymo_flow_code *code, uint32_t unit);

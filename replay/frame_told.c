@@ -71,6 +71,16 @@ static bool is_entered_by(const struct kymo_stack_frame *frame, const struct kym
 	return kymo_kind_enters(event->kind) && !kymo_position_compare(frame->entered, kymo_position_of(event));
 }
 
+int kymo_frame_told_here(struct kymo_frame_told *told, const struct kymo_walker *walker, struct kymo_error *error)
+{
+	const struct kymo_stack_frame *top = kymo_stack_top(&walker->stack);
+
+	begin(told);
+	told->is_there = true;
+	told->code = top ? top->code : NULL;
+	return add_block(told, walker) ? kymo_fail(error, -ENOMEM, "out of memory") : 0;
+}
+
 int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
 			 struct kymo_position place, struct kymo_position limit, struct kymo_frame_told *told,
 			 struct kymo_error *error)

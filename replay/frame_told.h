@@ -40,6 +40,10 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 			 struct kymo_position place, struct kymo_position limit, struct kymo_frame_told *told,
 			 struct kymo_error *error);
 
+/* What the event at which @walker stands tells of the frame on top, which is all there is to it. */
+KYMO_MUST_CHECK
+int kymo_frame_told_here(struct kymo_frame_told *told, const struct kymo_walker *walker, struct kymo_error *error);
+
 static inline struct kymo_values kymo_told_values(const struct kymo_frame_told *told, uint32_t number)
 {
 	return (struct kymo_values){told->payload, told->blocks[number].at, told->blocks[number].bytes};

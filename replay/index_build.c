@@ -260,7 +260,7 @@ static int end_chunk(struct kymo_pass *pass)
 
 int kymo_index_build(struct kymo_index *index, struct kymo_error *error)
 {
-	static const struct kymo_passing tell = {begin_chunk, end_chunk, count_event, count_record, NULL};
+	static const struct kymo_passing tell = {begin_chunk, end_chunk, count_event, count_record};
 	struct builder builder = {.index = index, .error = error};
 	struct kymo_pass pass = {.timeline = index->timeline, .tell = &tell, .context = &builder, .error = error};
 	int result = kymo_pass_run(&pass);

@@ -36,13 +36,15 @@ struct kymo_moment kymo_chunk_begin(const struct kymo_index *index, const struct
 {
 	struct kymo_timeline *timeline = index->timeline;
 	const struct kymo_stream *stream = &timeline->streams[chunk->stream];
-	const struct kymo_index_entry *entry = timeline->chunks[stream->first_chunk + chunk->chunk];
 	bool has_turns = !(chunk->flags & KYMO_SUMMARY_MIXED);
 
 	return (struct kymo_moment){
 		.stream = chunk->stream,
 		.at = {chunk->first_n, 1},
-		.t_ns = kymo_clock_ns(&timeline->clock, entry->open_clock),
+		/* One without chunks: of a thread that lost all it did. */
+		.t_ns = stream->chunk_count ? kymo_clock_ns(&timeline->clock,
+							    timeline->chunks[stream->first_chunk + chunk->chunk]->open_clock)
+					    : stream->start_ns,
 		.slice = has_turns ? chunk->first_slice : 0,
 		.interpreter = chunk->interpreter,
 	};
@@ -108,13 +110,17 @@ const struct kymo_chunk_summary *kymo_moment_chunk(const struct kymo_index *inde
 int kymo_moment_of_thread(const struct kymo_index *index, size_t stream, const struct kymo_moment *moment,
 			  struct kymo_moment *out, struct kymo_error *error)
 {
-	const struct kymo_chunk_summary *first = index->chunks + index->first_chunks[stream];
-	const struct kymo_chunk_summary *chunk = kymo_moment_chunk(index, stream, moment);
+	static const struct kymo_moment end = {.stream = SIZE_MAX, .t_ns = INT64_MAX};
+	const struct kymo_chunk_summary *first = index->chunks + index->first_chunks[stream], *chunk;
 
 	if (stream == moment->stream) {
 		*out = *moment;
 		return 1;
 	}
+	/* A thread that lost all it did is in its gap all the time, whichever time that has. */
+	if (!index->timeline->streams[stream].chunk_count)
+		moment = &end;
+	chunk = kymo_moment_chunk(index, stream, moment);
 	/* Where that one has nothing yet, the one before it. */
 	for (; chunk && chunk >= first; chunk--) {
 		int result = find_in_chunk(index, chunk, moment, out, error);

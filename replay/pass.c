@@ -43,11 +43,8 @@ static int walk(struct kymo_pass *pass, size_t stream, size_t first)
 		if (result)
 			break;
 	}
-	if (!result && has_chunk) {
+	if (!result && has_chunk)
 		result = pass->tell->end_chunk(pass);
-		if (!result && pass->tell->end_stream)
-			pass->tell->end_stream(pass, &walker);
-	}
 	kymo_walker_release(&walker);
 	return result;
 }

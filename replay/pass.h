@@ -34,8 +34,6 @@ struct kymo_passing {
 	/* A record that was not counted as a move.  @rebuilt: what it leads to; NULL: it is no event.  @record is NULL at the
 	 * beginning of a chunk, where steps may be told alone. */
 	void (*record)(struct kymo_pass *pass, const struct kymo_record *record, const struct kymo_rebuilt *rebuilt);
-	/* A stream has no more events; @walker stands behind the last one.  May be NULL. */
-	void (*end_stream)(struct kymo_pass *pass, const struct kymo_walker *walker);
 };
 
 struct kymo_pass {

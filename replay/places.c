@@ -3,10 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "replay/replay_walks.h"
+#include "replay/tests_of.h"
 
 bool kymo_parse_time(const char *text, int64_t *ns)
 {
@@ -34,7 +36,6 @@ static uint64_t at_percent(const struct kymo_replay *replay, size_t stream, doub
 
 	if (first == end)
 		return 0;
-	percent = percent > 100 ? 100 : percent > 0 ? percent : 0; /* also of NaN */
 	return first->first_n + (uint64_t)((double)(end[-1].last_n - first->first_n) * percent / 100);
 }
 
@@ -58,7 +59,7 @@ static int go_to_mark(struct kymo_replay *replay, const char *text, struct kymo_
 	}
 	next = next ? next : first;
 	if (!next)
-		return kymo_fail(error, -EINVAL, "'%s' is no time (12.5s, 30ms), event (#123), N%%, start, end or mark", text);
+		return kymo_fail(error, -EINVAL, "'%s' is no time (12.5s, 30ms), event (#123), N%%, start, end, test NAME or mark", text);
 	return kymo_replay_seek(replay, next->stream, (struct kymo_position){next->n, 0}, error);
 }
 
@@ -70,16 +71,20 @@ int kymo_replay_goto(struct kymo_replay *replay, const char *place, struct kymo_
 	char *end;
 
 	if (!strcmp(place, "start"))
-		return kymo_replay_seek(replay, stream, first_event, error);
+		return kymo_replay_seek(replay, replay->index->chunks[0].stream, first_event, error);
 	if (!strcmp(place, "end"))
-		return kymo_replay_seek(replay, stream, last_event, error);
+		return kymo_replay_goto_end(replay, error);
 	if (*place == '#' && isdigit((unsigned char)place[1])) {
 		uint64_t n = strtoull(place + 1, &end, 10);
 
 		if (!*end)
 			return kymo_replay_seek(replay, stream, (struct kymo_position){n, 0}, error);
 	}
+	if (!strncmp(place, "test ", 5))
+		return kymo_replay_goto_test(replay, place + 5 + strspn(place + 5, " \t"), error);
 	percent = strtod(place, &end);
+	if (end > place && !strcmp(end, "%") && !(percent >= 0 && percent <= 100)) /* nor NaN */
+		return kymo_fail(error, -EINVAL, "'%s' is outside of the run: 0%% to 100%% of this thread's events", place);
 	if (end > place && !strcmp(end, "%"))
 		return kymo_replay_seek(replay, stream,
 					(struct kymo_position){at_percent(replay, stream, percent), 0}, error);
@@ -94,7 +99,7 @@ static bool ends_thread(const struct kymo_walker *walker, const void *context)
 	const struct kymo_event *event = &walker->event;
 
 	(void)context;
-	return kymo_leaves_thread(walker) && event->name && strcmp(event->name, "SystemExit");
+	return kymo_leaves_thread(walker) && event->name && !kymo_traced_is_type(event->stream->process, event->name_id, "SystemExit");
 }
 
 static bool leaves_module(const struct kymo_walker *walker, const void *context)
@@ -118,6 +123,22 @@ static int go_to_raise(struct kymo_replay *replay, struct kymo_error *error)
 	chunk = kymo_this_chunk(replay);
 	result = kymo_find_raise(replay, &chunk, kymo_position_of(event), event->name, &found, error);
 	return result > 0 ? kymo_stand_at(replay, chunk, found, error) : result;
+}
+
+int kymo_replay_leave_shutdown(struct kymo_replay *replay, const struct kymo_moment *from, struct kymo_error *error)
+{
+	struct kymo_moment here;
+	size_t stream = kymo_replay_stream(replay);
+	int result;
+
+	if (stream != replay->index->chunks[0].stream)
+		return 0;
+	result = kymo_stand_at_last(replay, kymo_this_chunk(replay), kymo_position_of(kymo_replay_event(replay)), leaves_module, NULL, error);
+	here = kymo_moment_of(replay->timeline, kymo_replay_event(replay));
+	if (result <= 0 || kymo_moment_compare(replay->timeline, &here, from) >= 0)
+		return result < 0 ? result : 0;
+	/* It was behind that before. */
+	return kymo_replay_seek(replay, from->stream, from->at, error);
 }
 
 int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error)
@@ -153,4 +174,24 @@ int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error)
 	result = kymo_stand_at_last(replay, kymo_this_chunk(replay), kymo_position_of(kymo_replay_event(replay)),
 				    leaves_module, NULL, error);
 	return result < 0 ? result : 0;
+}
+
+/* What lies nearer is as good as there. */
+#define NEAR_NS 1000000
+
+char *kymo_replay_describe_reached(const struct kymo_replay *replay, const char *place)
+{
+	const struct kymo_event *event = kymo_replay_event(replay);
+	int64_t wanted, off;
+	char *text = NULL;
+
+	if (!kymo_parse_time(place, &wanted))
+		return NULL;
+	off = event->t_ns > wanted ? event->t_ns - wanted : wanted - event->t_ns;
+	if (off <= NEAR_NS || (uint64_t)off <= event->t_err_ns)
+		return NULL;
+	if (asprintf(&text, event->t_ns > wanted ? "this thread's first event comes later, at %.6f s" : "this thread's last event up to then, at %.6f s",
+		     (double)event->t_ns / 1e9) < 0)
+		return NULL;
+	return text;
 }

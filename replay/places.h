@@ -9,8 +9,8 @@
 bool kymo_parse_time(const char *text, int64_t *ns);
 
 /*
- * Go to @place: "start" or "end" of the current thread; "#N", its event with this ordinal, or the last one before; "N%" of its
- * events; a time since the run began, as above; the text of a mark, in any thread: the next one, or else the first.
+ * Go to @place: "start", the first event of the run's first thread; "end", as below; "#N", the current thread's event with this ordinal, or
+ * the last one before; "N%" of its events, from 0 to 100; a time since the run began, as above; "test NAME", as tests_of.h has it; the text of a mark, in any thread: the next one, or else the first.
  * 0, or a negative errno: -EINVAL if it is none of these.
  */
 KYMO_MUST_CHECK
@@ -23,5 +23,15 @@ int kymo_replay_goto(struct kymo_replay *replay, const char *place, struct kymo_
  */
 KYMO_MUST_CHECK
 int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error);
+
+/*
+ * From the last event of a thread, to which a move from @from has led: to where the run's first thread left its last module, if that
+ * lies behind @from, or else back to @from.  What comes then is the interpreter's own end.
+ */
+KYMO_MUST_CHECK
+int kymo_replay_leave_shutdown(struct kymo_replay *replay, const struct kymo_moment *from, struct kymo_error *error);
+
+/* A line that says where going to @place, a time, has led to, where that is not it; NULL: it is, or @place is none.  To be freed. */
+char *kymo_replay_describe_reached(const struct kymo_replay *replay, const char *place);
 
 #endif

@@ -120,7 +120,7 @@ void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 		lose(rebuild, frame, unit);
 	}
 	frame->is_fresh = false;
-	frame->place.prev = raw;
+	frame->place.prev = kymo_flow_unit_before(frame->flow, raw);
 }
 
 static void set_event(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, unsigned kind, uint64_t offset)
@@ -243,12 +243,30 @@ void kymo_rebuild_return(struct kymo_rebuild *rebuild)
 	set_state(frame);
 }
 
+/* From 3.13 on, an exception out of a frame that the instruction had entered: named is the unit before the instruction. */
+static bool is_behind_call(const struct kymo_rebuild *rebuild, const struct kymo_rebuilt_frame *frame, uint64_t raw)
+{
+	return !is_before(rebuild, KYMO_CPYTHON_3_13) && frame->place.cur != KYMO_NO_UNIT && raw + 1 == frame->place.cur;
+}
+
+/* Tracebacks have the line of that instruction. */
+static void set_place(struct kymo_rebuild *rebuild, const struct kymo_rebuilt_frame *frame, uint64_t raw)
+{
+	if (is_behind_call(rebuild, frame, raw))
+		rebuild->out->place_plus_1 = frame->place.cur + 1U;
+}
+
 static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
-	if (record->kind == KYMO_PY_UNWIND)
-		set_event(rebuild, top(rebuild), record->kind, record->a);
-	else
+	if (record->kind == KYMO_PY_UNWIND) {
+		struct kymo_rebuilt_frame *frame = top(rebuild);
+
+		set_event(rebuild, frame, record->kind, record->a);
+		if (frame && frame->flow)
+			set_place(rebuild, frame, record->a);
+	} else {
 		be_at(rebuild, record);
+	}
 	pop(rebuild);
 	if (record->kind == KYMO_PY_RETURN)
 		kymo_rebuild_return(rebuild);
@@ -268,10 +286,7 @@ static uint32_t find_raise(struct kymo_rebuild *rebuild, struct kymo_rebuilt_fra
 			return jump;
 		return locate(frame, raw);
 	}
-	/* Out of a frame that the instruction had entered: named is the unit before the instruction. */
-	if (place->cur != KYMO_NO_UNIT && raw + 1 == place->cur)
-		return place->cur;
-	return locate(frame, raw);
+	return is_behind_call(rebuild, frame, raw) ? place->cur : locate(frame, raw);
 }
 
 static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *record)
@@ -286,6 +301,7 @@ static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *rec
 	if (frame->raised != KYMO_NO_UNIT && !enter_handler(frame))
 		lose(rebuild, frame, locate(frame, raw));
 	unit = find_raise(rebuild, frame, raw);
+	set_place(rebuild, frame, raw);
 	if (frame->is_fresh) {
 		lose(rebuild, frame, unit);
 	} else if (unit != frame->place.cur && !try_walk(rebuild, frame, unit, KYMO_WALK_TO)) {
@@ -309,7 +325,7 @@ static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *rec
 		return;
 	frame->raised = raw;
 	if (record->kind == KYMO_RERAISE && at->arg && rebuild->lasti != KYMO_NO_UNIT)
-		frame->place.prev = rebuild->lasti;
+		frame->place.prev = kymo_flow_unit_before(frame->flow, rebuild->lasti);
 }
 
 /* A branch of 3.12 or 3.13, which one event tells both ways of. */
@@ -408,6 +424,50 @@ bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 	}
 	out->is_unknown = kymo_rebuild_take_stack(rebuild, sync, false);
 	return out->is_unknown || out->step_count;
+}
+
+bool kymo_rebuild_stop_at(struct kymo_rebuild *rebuild, uint32_t raw, struct kymo_rebuilt *out)
+{
+	struct kymo_rebuilt_frame *frame = top(rebuild), before;
+
+	*out = (struct kymo_rebuilt){0};
+	rebuild->out = out;
+	if (!frame || !frame->flow)
+		return false;
+	before = *frame;
+	kymo_rebuild_walk_caller(rebuild, raw);
+	if (!out->is_unknown)
+		return true;
+	*frame = before;
+	*out = (struct kymo_rebuilt){0};
+	return false;
+}
+
+bool kymo_rebuild_end(struct kymo_rebuild *rebuild, struct kymo_rebuilt_end *end)
+{
+	struct kymo_rebuilt_frame *frame = top(rebuild);
+	struct kymo_reach reach = KYMO_REACH_NONE;
+	const struct kymo_handler *handler = NULL;
+
+	*end = (struct kymo_rebuilt_end){.first_line = KYMO_LINE_NONE, .last_line = KYMO_LINE_NONE};
+	if (!frame)
+		return rebuild->hidden;
+	end->code = frame->code;
+	end->code_id = frame->code_id;
+	end->is_copied = frame->is_idle && rebuild->process->forked_from;
+	if (!frame->flow)
+		return !frame->code; /* else its lines are recorded as they come */
+	if (frame->raised != KYMO_NO_UNIT)
+		handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->raised);
+	else if (frame->is_fresh && frame->place.cur != KYMO_NO_UNIT) /* it may have had an exception on its way */
+		handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->place.cur);
+	if (frame->raised == KYMO_NO_UNIT)
+		kymo_flow_reach(frame->flow, &frame->place, &reach);
+	if (handler)
+		kymo_flow_reach(frame->flow, &(struct kymo_place){KYMO_NO_UNIT, handler->target, frame->place.prev}, &reach);
+	end->first_line = reach.first_line;
+	end->last_line = reach.last_line;
+	return reach.is_any;
 }
 
 static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes)

@@ -20,6 +20,7 @@ struct kymo_rebuilt {
 	unsigned kind;	 /* of a site: JUMP or a branch */
 	uint64_t offset; /* code units */
 	uint64_t dest;
+	uint64_t place_plus_1; /* as in struct kymo_event */
 	/* what happened before it, all in @steps_code; valid until the next call */
 	const struct kymo_code *steps_code;
 	uint64_t steps_code_id;
@@ -47,6 +48,23 @@ bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 /* The next record.  True: it is an event, told by @out. */
 bool kymo_rebuild_take(struct kymo_rebuild *rebuild, const struct kymo_record *record, const uint8_t *bytes,
 		       struct kymo_rebuilt *out);
+
+/*
+ * After the last record: the frame on top was at @raw, where the interpreter had it.  True: @out has what happened on the way; false: no
+ * way leads there, and nothing has changed.
+ */
+bool kymo_rebuild_stop_at(struct kymo_rebuild *rebuild, uint32_t raw, struct kymo_rebuilt *out);
+
+/* What may have happened after that. */
+struct kymo_rebuilt_end {
+	const struct kymo_code *code; /* of the frame on top; NULL: not known */
+	uint64_t code_id;
+	int32_t first_line, last_line; /* all lines lie between these; KYMO_LINE_NONE: there are none, or nothing is known */
+	bool is_copied; /* the frame was there when the process was forked, and has done nothing since */
+};
+
+/* False: nothing may have. */
+bool kymo_rebuild_end(struct kymo_rebuild *rebuild, struct kymo_rebuilt_end *end);
 
 /*
  * For who counts what happens: moves (see moves.h) that were made before are not expanded to steps, but have their hits

@@ -44,6 +44,21 @@ struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint6
 	return frame;
 }
 
+/* @frame has run nothing to get to @unit, or does not run there: it has not begun, has yielded, or is about to go on. */
+static bool is_at_rest(const struct kymo_rebuilt_frame *frame, uint32_t unit)
+{
+	if (!frame->flow || unit == KYMO_NO_UNIT)
+		return false;
+	return unit <= kymo_flow_of(frame->flow)->entry || instruction(frame, unit)->op == KYMO_OP_YIELD ||
+	       instruction(frame, unit)->op == KYMO_OP_RESUME;
+}
+
+void kymo_rebuild_wake(struct kymo_rebuilt_frame *frame)
+{
+	/* A generator that passes an exception on has an event when it goes on. */
+	frame->is_idle = is_at_rest(frame, place_of(frame)->cur);
+}
+
 /* Put the frame that is number @i of @sync, from the innermost on, on top; false: no memory. */
 static bool push_told(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t i)
 {
@@ -58,13 +73,17 @@ static bool push_told(struct kymo_rebuild *rebuild, const struct kymo_sync *sync
 	return true;
 }
 
-/* Put the innermost @count frames of @sync on top; false: no memory. */
+/* Put the innermost @count frames of @sync on top; false: no memory, or one of them has run. */
 static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t count)
 {
-	for (uint64_t i = count; i-- > 0;)
+	bool are_at_rest = true;
+
+	for (uint64_t i = count; i-- > 0;) {
 		if (!push_told(rebuild, sync, i))
 			return false;
-	return true;
+		are_at_rest &= is_at_rest(peek(rebuild), place_of(peek(rebuild))->cur);
+	}
+	return are_at_rest;
 }
 
 /* Where the stack has become lower, @sync lists frames that were too far down before. */
@@ -84,11 +103,11 @@ static void reveal(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
 	rebuild->hidden = hidden;
 }
 
-bool kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
+void kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
 {
 	rebuild->count = 0;
 	rebuild->hidden = sync->depth - sync->listed;
-	return push_stack(rebuild, sync, sync->listed);
+	(void)push_stack(rebuild, sync, sync->listed);
 }
 
 /* The number of frames that are in @sync as they are here, from the outermost on. */
@@ -114,12 +133,8 @@ static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kym
 	for (; common > rebuild->hidden && sync->depth - common < sync->listed; common--) {
 		const struct kymo_rebuilt_frame *frame = &rebuild->frames[common - rebuild->hidden - 1];
 		uint64_t offset_plus_1 = sync->frames[sync->depth - common].offset_plus_1;
-		unsigned op;
 
-		if (!frame->is_idle || !frame->flow || !offset_plus_1)
-			break;
-		op = instruction(frame, locate(frame, offset_plus_1 - 1))->op;
-		if (op != KYMO_OP_YIELD && op != KYMO_OP_RESUME)
+		if (!frame->is_idle || !frame->flow || !offset_plus_1 || !is_at_rest(frame, locate(frame, offset_plus_1 - 1)))
 			break;
 	}
 	return common;
@@ -139,7 +154,7 @@ bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_syn
 	rebuild->is_told = !looks_same;
 
 	if (rebuild->hidden > common || sync->depth - sync->listed > common ||
-	    (is_other && looks_same && rebuild->count && !top(rebuild)->is_idle)) {
+	    (is_other && looks_same && !(rebuild->count && top(rebuild)->is_idle))) {
 		kymo_rebuild_replace_stack(rebuild, sync);
 		return true;
 	}

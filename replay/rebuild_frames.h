@@ -92,12 +92,17 @@ static inline uint32_t locate(const struct kymo_rebuilt_frame *frame, uint64_t r
 	return kymo_flow_instruction(frame->flow, raw < KYMO_NO_UNIT ? (uint32_t)raw : KYMO_NO_UNIT);
 }
 
+/* The frame, which was told by a stack, is on top now that the one above it has ended: it may run. */
+void kymo_rebuild_wake(struct kymo_rebuilt_frame *frame);
+
 static inline void pop(struct kymo_rebuild *rebuild)
 {
 	if (rebuild->count)
 		rebuild->count--;
 	else if (rebuild->hidden)
 		rebuild->hidden--;
+	if (rebuild->count && peek(rebuild)->is_idle)
+		kymo_rebuild_wake(peek(rebuild));
 }
 
 /* The frame is in the instruction of @raw, where the interpreter has it. */
@@ -105,7 +110,8 @@ static inline void put(struct kymo_rebuilt_frame *frame, uint64_t raw)
 {
 	uint32_t unit = locate(frame, raw);
 
-	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, raw < KYMO_NO_UNIT ? (uint32_t)raw : unit};
+	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT,
+					    raw < KYMO_NO_UNIT ? kymo_flow_unit_before(frame->flow, (uint32_t)raw) : unit};
 	frame->raised = KYMO_NO_UNIT;
 }
 
@@ -116,7 +122,7 @@ void kymo_rebuild_return(struct kymo_rebuild *rebuild);
 struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint64_t code_id);
 
 /* The stack is that of @sync, and nothing is known of how it came to be. */
-bool kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync);
+void kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync);
 
 /*
  * Take over @sync, keeping what is known of frames that are in it.  True: something happened on the way that

@@ -139,7 +139,11 @@ int kymo_replay_top(struct kymo_replay *replay, size_t stream, const struct kymo
 	frame = kymo_stack_top(&walker.stack);
 	if (frame)
 		*top = *frame;
-	result = result < 0 ? result : frame != NULL;
+	if (result >= 0)
+		result = !frame					    ? KYMO_THREAD_UNKNOWN
+			 : !kymo_stack_left(&walker.stack) && chunk + 1 == kymo_end_chunk(replay, stream) &&
+					 then.at.n == chunk->last_n ? KYMO_THREAD_ENDED
+								    : KYMO_THREAD_RUNS;
 	kymo_walker_release(&walker);
 	return result;
 }

@@ -110,7 +110,15 @@ int kymo_replay_find_hit(struct kymo_replay *replay, struct kymo_breaks *breaks,
 KYMO_MUST_CHECK
 int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct kymo_error *error);
 
-/* The frame on top of the thread @stream's stack at @moment.  1; 0: it has not begun, or nothing is known. */
+/* What is known of a thread at a moment. */
+enum kymo_thread_state {
+	KYMO_THREAD_NOT_BEGUN,
+	KYMO_THREAD_RUNS,
+	KYMO_THREAD_ENDED,   /* its last event has left its outermost frame */
+	KYMO_THREAD_UNKNOWN, /* its stack was not recorded: what it did is lost */
+};
+
+/* The frame on top of the thread @stream's stack at @moment, where it runs or has ended.  An enum kymo_thread_state, or a negative errno. */
 KYMO_MUST_CHECK
 int kymo_replay_top(struct kymo_replay *replay, size_t stream, const struct kymo_moment *moment,
 		    struct kymo_stack_frame *top, struct kymo_error *error);

@@ -73,10 +73,11 @@ static int find_in_chunk(struct kymo_replay *replay, struct kymo_break *at, cons
 
 	kymo_walk(replay, &walker, chunk);
 	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
-		const char *name = walker.event.name;
+		const struct kymo_event *event = &walker.event;
 
-		if (!kymo_leaves_thread(&walker) || !name ||
-		    (*at->name ? !kymo_names_type(at->name, name) : !strcmp(name, "SystemExit")))
+		/* Without a type, what ends a thread in silence is none. */
+		if (!kymo_leaves_thread(&walker) || !event->name ||
+		    kymo_traced_is_type(event->stream->process, event->name_id, *at->name ? at->name : "SystemExit") != (*at->name != 0))
 			continue;
 		result = add_place(replay, at, chunk, &walker.event, error);
 		if (result)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/unpack.h"
 #include "format/varint.h"
 
 static const struct kymo_source_place *find(const struct kymo_definitions *definitions, const char *file,
@@ -88,22 +89,24 @@ static int copy_text(const Kymo__Source *message, struct kymo_source *out)
 }
 
 /* What was there when the trace was opened may be there no more. */
-static Kymo__Definition *unpack(const struct kymo_frame *frame, const struct kymo_source_place *place)
+static int unpack(const struct kymo_frame *frame, const struct kymo_source_place *place, Kymo__Definition **message)
 {
 	uint64_t left = frame->header.raw_bytes, length;
-	Kymo__Definition *message = NULL;
 	size_t head;
+	int result = -EBADMSG;
 
+	*message = NULL;
 	if (place->offset >= left)
-		return NULL;
+		return result;
 	left -= place->offset;
 	head = kymo_varint_get(frame->payload + place->offset, left, &length);
 	if (head && length <= left - head)
-		message = kymo__definition__unpack(NULL, length, frame->payload + place->offset + head);
-	if (message && message->kind_case == KYMO__DEFINITION__KIND_SOURCE && !strcmp(message->source->file, place->file))
-		return message;
-	kymo__definition__free_unpacked(message, NULL);
-	return NULL;
+		result = kymo_unpack(frame->payload + place->offset + head, length, message, NULL);
+	if (result || ((*message)->kind_case == KYMO__DEFINITION__KIND_SOURCE && !strcmp((*message)->source->file, place->file)))
+		return result;
+	kymo__definition__free_unpacked(*message, NULL);
+	*message = NULL;
+	return -EBADMSG;
 }
 
 int kymo_source_load(struct kymo_timeline *timeline, const struct kymo_source_place *place, struct kymo_source *out,
@@ -119,18 +122,17 @@ int kymo_source_load(struct kymo_timeline *timeline, const struct kymo_source_pl
 	result = kymo_trace_read(&timeline->trace, place->frame, &frame, error);
 	if (result)
 		goto out;
-	message = unpack(&frame, place);
-	if (!message) {
+	result = unpack(&frame, place, &message);
+	if (!result)
+		result = copy_text(message->source, out);
+	kymo__definition__free_unpacked(message, NULL);
+	if (result)
+		kymo_source_release(out);
+	if (result == -ENOMEM)
+		kymo_fail(error, result, "out of memory");
+	else if (result)
 		result = kymo_fail(error, -EBADMSG, "damaged frame at offset %" PRIu64 ": its source is gone",
 				   place->frame->file_offset);
-		goto out;
-	}
-	result = copy_text(message->source, out);
-	kymo__definition__free_unpacked(message, NULL);
-	if (result) {
-		kymo_source_release(out);
-		kymo_fail(error, result, "out of memory");
-	}
 out:
 	kymo_frame_release(&frame);
 	return result;

@@ -233,7 +233,7 @@ static int64_t line_of(const struct kymo_skipped *skipped)
 {
 	if (skipped->kind == KYMO_LINE)
 		return (int64_t)skipped->line;
-	return skipped->code && skipped->kind < KYMO_KINDS ? kymo_code_line(skipped->code, skipped->offset)
+	return skipped->code && skipped->kind < KYMO_KINDS ? kymo_code_line(skipped->code, kymo_place_of(skipped->offset, skipped->place_plus_1))
 							    : KYMO_LINE_NONE;
 }
 

@@ -68,3 +68,20 @@ int kymo_summary_add(struct kymo_summary *summary, struct kymo_timeline *timelin
 	kymo_value_tree_release(&tree);
 	return result;
 }
+
+const char *kymo_summary_add_unstored(struct kymo_summary *total, const struct kymo_definitions *definitions)
+{
+	const Kymo__Ending *ending = definitions->ending;
+	uint64_t told = 0;
+
+	for (uint32_t mask = 0; mask < KYMO_LOSS_MASKS; mask++)
+		if (mask & KYMO_LOSS_STORAGE)
+			told += total->lost_by_reasons[mask];
+	if (ending && ending->unstored > told) {
+		total->untold = ending->unstored - told;
+		total->lost += total->untold;
+		total->lost_by_reasons[KYMO_LOSS_STORAGE] += total->untold;
+		told = ending->unstored;
+	}
+	return !told ? NULL : ending ? ending->reason : "events could not be written";
+}

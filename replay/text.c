@@ -25,13 +25,20 @@ static size_t decode(const unsigned char *text, uint32_t *character)
 	return length;
 }
 
-/* Controls, and the marks that reorder or hide text. */
+/* Controls, C1 among them, and the marks that reorder or hide text. */
 static bool is_unsafe(uint32_t character)
 {
-	return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
-	       (character >= 0x200b && character <= 0x200f) ||
-	       (character >= 0x2028 && character <= 0x202e) ||
-	       (character >= 0x2060 && character <= 0x206f) || character == 0xfeff;
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},
+		{0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff},
+	};
+
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges && character >= ranges[i].first; i++)
+		if (character <= ranges[i].last)
+			return true;
+	return false;
 }
 
 /* Escape the character at @at; returns its length. */
@@ -45,7 +52,7 @@ static size_t put_escaped(FILE *out, const unsigned char *at)
 	else if (!length || character < 0x100)
 		fprintf(out, "\\x%02x", length ? (unsigned)character : *at);
 	else
-		fprintf(out, "\\u%04" PRIx32, character);
+		fprintf(out, character < 0x10000 ? "\\u%04" PRIx32 : "\\U%08" PRIx32, character);
 	return length ? length : 1;
 }
 
@@ -85,15 +92,17 @@ void kymo_text_put_utf8(FILE *out, const char *text)
 	}
 }
 
-static void put_json_special(FILE *out, unsigned char byte)
+static void put_json_special(FILE *out, uint32_t character)
 {
-	if (byte == '"' || byte == '\\') {
+	if (character == '"' || character == '\\') {
 		putc_unlocked('\\', out);
-		putc_unlocked(byte, out);
-	} else if (byte == '\n') {
+		putc_unlocked((int)character, out);
+	} else if (character == '\n') {
 		fputs_unlocked("\\n", out);
-	} else {
-		fprintf(out, "\\u%04x", byte);
+	} else if (character < 0x10000) {
+		fprintf(out, "\\u%04" PRIx32, character);
+	} else { /* a surrogate pair */
+		fprintf(out, "\\u%04" PRIx32 "\\u%04" PRIx32, 0xd7c0 + (character >> 10), 0xdc00 | (character & 0x3ff));
 	}
 }
 
@@ -108,15 +117,31 @@ void kymo_json_put(FILE *out, const char *text)
 
 		if (!length)
 			fputs_unlocked("\xef\xbf\xbd", out);
+		else if (is_unsafe(character) || *at == '"' || *at == '\\')
+			put_json_special(out, character);
 		else if (length > 1)
 			fwrite_unlocked(at, 1, length, out);
-		else if (*at < 0x20 || *at == 0x7f || *at == '"' || *at == '\\')
-			put_json_special(out, *at);
 		else
 			putc_unlocked(*at, out);
 		at += length ? length : 1;
 	}
 	putc_unlocked('"', out);
+}
+
+void kymo_json_put_document(FILE *out, const char *json)
+{
+	const unsigned char *at = (const unsigned char *)json;
+
+	while (*at) {
+		uint32_t character;
+		size_t length = decode(at, &character);
+
+		if (length && is_unsafe(character) && *at != '\n') /* which can be nowhere but in strings */
+			put_json_special(out, character);
+		else
+			fwrite_unlocked(at, 1, length ? length : 1, out);
+		at += length ? length : 1;
+	}
 }
 
 void kymo_text_put_u64(FILE *out, uint64_t value)

@@ -18,8 +18,11 @@ void kymo_text_put_lines(FILE *out, const char *text, size_t bytes);
 /* For other programs: as it is, bytes that are no UTF-8 as \xNN. */
 void kymo_text_put_utf8(FILE *out, const char *text);
 
-/* A JSON string in its quotes; bytes that are no UTF-8 become U+FFFD. */
+/* A JSON string in its quotes; what could steer a terminal as \uNNNN, bytes that are no UTF-8 as U+FFFD. */
 void kymo_json_put(FILE *out, const char *text);
+
+/* A JSON document that a library has made, with that in its strings escaped in the same way. */
+void kymo_json_put_document(FILE *out, const char *json);
 
 /* The same two numbers again and again: without printf's cost. */
 void kymo_text_put_u64(FILE *out, uint64_t value);

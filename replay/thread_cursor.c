@@ -115,8 +115,7 @@ static uint32_t untold_reasons(const struct kymo_cursor *cursor)
 	return !reasons || timeline->trace.damage_count ? reasons | KYMO_LOSS_DAMAGED : reasons;
 }
 
-/* The next event there is has ordinal @next; of those missing, @counted were counted as lost. */
-static void miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, uint32_t reasons)
+void kymo_cursor_miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, uint32_t reasons)
 {
 	uint64_t missing = next > cursor->expected ? next - cursor->expected : 0;
 
@@ -135,26 +134,7 @@ void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id)
 	cursor->offset = 0;
 }
 
-static inline void fill_event(const struct kymo_cursor *restrict cursor, struct kymo_event *restrict event, unsigned kind)
-{
-	uint64_t width_ns = (uint64_t)(cursor->high_ns - cursor->low_ns);
-
-	*event = (struct kymo_event){
-		.stream = cursor->stream,
-		.kind = kind,
-		.interpreter = cursor->interpreter,
-		.n = cursor->expected,
-		.t_ns = cursor->low_ns + (int64_t)(width_ns / 2),
-		.t_err_ns = (width_ns + 1) / 2,
-		.code_id = cursor->code_id,
-		.code = cursor->code,
-		.line = cursor->line,
-		.slice = cursor->slice,
-	};
-}
-
-/* What is rebuilt may be gone with the next call. */
-static void keep_steps(struct kymo_cursor *cursor)
+void kymo_cursor_keep_steps(struct kymo_cursor *cursor)
 {
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 
@@ -184,8 +164,8 @@ static void open_rebuild(struct kymo_cursor *cursor)
 		return;
 	/* A stack that differs and did not fit in the last chunk. */
 	if (kymo_rebuild_open(cursor->rebuild, &cursor->sync, is_next, &cursor->rebuilt)) {
-		keep_steps(cursor);
-		fill_event(cursor, &cursor->pending, KYMO_KIND_SPECIAL);
+		kymo_cursor_keep_steps(cursor);
+		kymo_cursor_fill_event(cursor, &cursor->pending, KYMO_KIND_SPECIAL);
 		cursor->has_pending = true;
 		cursor->step = 0;
 	}
@@ -211,6 +191,7 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 		if (cursor->read && kymo_is_same_chunk(cursor->read, entry))
 			continue;
 		result = kymo_trace_read(&cursor->timeline->trace, entry, &cursor->frame, error);
+		cursor->is_torn = result;
 		if (!result)
 			cursor->read = entry;
 	}
@@ -231,36 +212,13 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 	cursor->skip = cursor->expected > header->first_ordinal
 			       ? cursor->expected - header->first_ordinal
 			       : 0;
-	miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
+	kymo_cursor_miss(cursor, header->first_ordinal, header->lost_before, header->lost_reasons);
 	kymo_cursor_set_time(cursor, header->open_clock);
 	if (is_first || cursor->gaps[0].lost || cursor->gaps[1].lost)
 		cursor->recorded_low_ns = cursor->low_ns;
 	kymo_cursor_read_stack(cursor, cursor->frame.payload, header->sync_bytes);
 	open_rebuild(cursor);
 	return 1;
-}
-
-/* After the last chunk: what the thread's end says it did beyond that. */
-static void miss_end(struct kymo_cursor *cursor)
-{
-	const struct kymo_traced_thread *thread = cursor->stream->thread;
-	struct kymo_clock_line *clock = &cursor->timeline->clock;
-	uint64_t last = cursor->known, lost = 0;
-	uint32_t reasons = 0;
-	int64_t end_ns = cursor->high_ns;
-
-	if (thread && thread->has_ended) {
-		last = thread->last_ordinal > last ? thread->last_ordinal : last;
-		lost = thread->lost;
-		reasons = thread->lost_reasons;
-	}
-	/* Any time up to the last that the run's clock was read. */
-	if (clock->count)
-		end_ns = kymo_clock_ns(clock, clock->samples[clock->count - 1].counter);
-	cursor->chunk_end_ns = cursor->high_ns;
-	cursor->low_ns = end_ns > cursor->high_ns ? end_ns : cursor->high_ns;
-	cursor->high_ns = cursor->low_ns;
-	miss(cursor, last == UINT64_MAX ? last : last + 1, lost, reasons);
 }
 
 static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
@@ -275,7 +233,7 @@ static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
 			continue;
 		if (width < 0) /* the chunk before may have been closed a little later */
 			width = 0;
-		fill_event(cursor, event, KYMO_EVENT_GAP);
+		kymo_cursor_fill_event(cursor, event, KYMO_EVENT_GAP);
 		event->t_ns = cursor->low_ns - width + width / 2;
 		event->t_err_ns = (uint64_t)(width + 1) / 2;
 		event->code = NULL;
@@ -310,7 +268,7 @@ static bool take_branch(struct kymo_cursor *cursor, struct kymo_event *event)
 		bool is_taken = cursor->branches >> (top - 1) & 1;
 
 		cursor->branches = (cursor->branches & ((1U << (top - 1)) - 1)) | 1U << (top - 1);
-		fill_event(cursor, event, KYMO_EVENT_BRANCH_BIT);
+		kymo_cursor_fill_event(cursor, event, KYMO_EVENT_BRANCH_BIT);
 		event->is_taken = is_taken;
 		if (count(cursor))
 			return true;
@@ -332,7 +290,7 @@ static void take_special(struct kymo_cursor *cursor, const struct kymo_record *r
 	} else if (record->extended == KYMO_EXTENDED_VALUES) {
 		kymo_cursor_set_values(cursor, record);
 	} else if (record->extended == KYMO_EXTENDED_MARK) {
-		fill_event(cursor, event, KYMO_EVENT_MARK);
+		kymo_cursor_fill_event(cursor, event, KYMO_EVENT_MARK);
 		event->text = kymo_traced_text(cursor->stream->process, record->a);
 		event->name_id = record->a;
 	}
@@ -386,7 +344,7 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 	default:
 		break;
 	}
-	fill_event(cursor, event, record->kind);
+	kymo_cursor_fill_event(cursor, event, record->kind);
 	event->offset = offset;
 	if (!kymo_kind_has_two_fields(record->kind))
 		return;
@@ -407,29 +365,21 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 
 	if (cursor->wants_stacks && kymo_is_stack(record))
 		kymo_cursor_read_stack(cursor, bytes + KYMO_EXTENDED_BYTES, record->bytes - KYMO_EXTENDED_BYTES);
-	keep_steps(cursor);
+	kymo_cursor_keep_steps(cursor);
 	take_record(cursor, record, event);
 	if (!is_event)
 		return event->kind != KYMO_KIND_SPECIAL;
 	if (event->kind == KYMO_KIND_SPECIAL) /* a stack */
-		fill_event(cursor, event, KYMO_KIND_SPECIAL);
+		kymo_cursor_fill_event(cursor, event, KYMO_KIND_SPECIAL);
 	else if (event->kind < KYMO_KINDS)
 		event->kind = rebuilt->kind;
 	event->code = rebuilt->code;
 	event->code_id = rebuilt->code_id;
 	event->offset = rebuilt->offset;
+	event->place_plus_1 = rebuilt->place_plus_1;
 	if (kymo_event_has_dest(event))
 		event->dest = rebuilt->dest;
 	return true;
-}
-
-/* It happened at any time since the event that was recorded before it. */
-static void set_rebuilt_time(const struct kymo_cursor *cursor, struct kymo_event *event)
-{
-	int64_t low_ns = cursor->recorded_low_ns;
-
-	event->t_ns = low_ns + (cursor->high_ns - low_ns) / 2;
-	event->t_err_ns = (uint64_t)(cursor->high_ns - low_ns + 1) / 2;
 }
 
 /* What was rebuilt before @event is told.  False: it is none. */
@@ -455,7 +405,7 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 		rebuilt->is_unknown = false;
 		event->kind = KYMO_EVENT_UNKNOWN;
 		event->k = ++cursor->k;
-		set_rebuilt_time(cursor, event);
+		kymo_cursor_set_rebuilt_time(cursor, event);
 		return true;
 	}
 	if (cursor->step < rebuilt->step_count) {
@@ -465,10 +415,11 @@ static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 		event->code = rebuilt->steps_code;
 		event->code_id = rebuilt->steps_code_id;
 		event->name = NULL;
+		event->place_plus_1 = 0;
 		event->offset = step->unit;
 		event->line = event->dest = step->value;
 		event->k = ++cursor->k;
-		set_rebuilt_time(cursor, event);
+		kymo_cursor_set_rebuilt_time(cursor, event);
 		return true;
 	}
 	cursor->has_pending = false;
@@ -480,7 +431,7 @@ static bool take_stack(struct kymo_cursor *cursor, struct kymo_event *event)
 	if (!cursor->has_stack)
 		return false;
 	cursor->has_stack = false;
-	fill_event(cursor, event, KYMO_EVENT_STACK);
+	kymo_cursor_fill_event(cursor, event, KYMO_EVENT_STACK);
 	return true;
 }
 
@@ -533,7 +484,8 @@ static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 			cursor->branches = header->branches;
 		} else {
 			cursor->in_chunk = false;
-			if (state != KYMO_DECODE_END)
+			cursor->is_torn = state != KYMO_DECODE_END;
+			if (cursor->is_torn)
 				note_damage(cursor, "a record that no recorder writes");
 			else if (header->last_ordinal && header->last_ordinal + 1 != cursor->expected &&
 				 header->last_ordinal + 1 >= header->first_ordinal)
@@ -556,7 +508,13 @@ int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 			return result;
 		if (result)
 			continue;
-		miss_end(cursor);
-		return take_gap(cursor, event);
+		kymo_cursor_miss_end(cursor);
+		if (take_gap(cursor, event)) {
+			cursor->has_told_end = true;
+			return 1;
+		}
+		if (kymo_cursor_go_on(cursor))
+			continue;
+		return kymo_cursor_take_end(cursor, event);
 	}
 }

@@ -25,6 +25,9 @@ struct kymo_cursor {
 	struct kymo_frame frame;
 	bool in_chunk;
 	bool has_taken_open_branches;
+	bool is_torn;	   /* the chunk that was read last is damaged, or has a record that no recorder writes */
+	bool has_gone_on;  /* to where the thread was when it ended */
+	bool has_told_end; /* what may have run after that */
 	size_t at;
 	enum kymo_decode (*decode)(const uint8_t *payload, size_t bytes, struct kymo_record *record);
 	uint32_t branches; /* word whose bits are still to come; 1: none */
@@ -74,6 +77,8 @@ int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 struct kymo_likely_time {
 	int64_t t_ns;		 /* most likely */
 	int64_t low_ns, high_ns; /* between these: two readings of the clock; equal: it was read then */
+	uint32_t window_at;	 /* recorded events between the first of them and this one */
+	uint32_t window_events;	 /* and the second; 0: not known */
 };
 /* kymo_cursor_guess() of what is rebuilt, or missing. */
 struct kymo_likely_time kymo_cursor_guess_rebuilt(const struct kymo_cursor *cursor, const struct kymo_event *event);
@@ -92,6 +97,8 @@ static inline struct kymo_likely_time kymo_cursor_guess(const struct kymo_cursor
 		.t_ns = cursor->low_ns + (int64_t)(cursor->span_step_ns * (double)(int64_t)passed),
 		.low_ns = cursor->low_ns,
 		.high_ns = passed ? cursor->high_ns : cursor->low_ns,
+		.window_at = (uint32_t)passed,
+		.window_events = (uint32_t)cursor->span_events,
 	};
 }
 
@@ -104,6 +111,7 @@ struct kymo_skipped {
 	uint64_t code_id, steps_code_id;
 	uint64_t line, offset, name_id;
 	uint64_t dest; /* of jumps and branches */
+	uint64_t place_plus_1; /* as in struct kymo_event */
 	const struct kymo_step *steps;
 	uint32_t step_count;
 	bool is_unknown; /* an UNKNOWN comes before the steps */

@@ -83,6 +83,7 @@ static void skip_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	skipped->code_id = rebuilt->code_id;
 	skipped->offset = rebuilt->offset;
 	skipped->dest = rebuilt->dest;
+	skipped->place_plus_1 = rebuilt->place_plus_1;
 	cursor->k += rebuilt->is_unknown + rebuilt->step_count;
 	*rebuilt = (struct kymo_rebuilt){0};
 }

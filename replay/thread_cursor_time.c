@@ -2,8 +2,6 @@
 /* When events happened: between two readings of the clock. */
 #include "replay/thread_cursor_registers.h"
 
-#define USUAL_TICK_NS 1000000
-
 /* Events that @record is, or holds. */
 static unsigned events_of(const struct kymo_record *record)
 {
@@ -71,8 +69,8 @@ void kymo_cursor_set_time(struct kymo_cursor *cursor, uint64_t counter)
 		cursor->high_ns = cursor->low_ns;
 	/* A thread that does nothing for a millisecond finds another tick, and reads the clock: what is left is after its events. */
 	width_ns = cursor->high_ns - cursor->low_ns;
-	if (clock->has_tick && width_ns > USUAL_TICK_NS)
-		width_ns = USUAL_TICK_NS;
+	if (clock->has_tick && width_ns > KYMO_USUAL_TICK_NS)
+		width_ns = KYMO_USUAL_TICK_NS;
 	cursor->span_step_ns = (double)width_ns / (double)(cursor->span_events ? cursor->span_events : 1);
 }
 

@@ -18,7 +18,7 @@ enum kymo_event_kind {
 	KYMO_EVENT_BRANCH_BIT = KYMO_KINDS, /* a branch that was recorded as one bit */
 	KYMO_EVENT_MARK,
 	KYMO_EVENT_GAP,
-	KYMO_EVENT_UNKNOWN, /* something happened before the next event that cannot be rebuilt */
+	KYMO_EVENT_UNKNOWN, /* something happened before the next event that cannot be rebuilt; after the last, it may have */
 };
 #define KYMO_EVENT_KINDS (KYMO_EVENT_UNKNOWN + 1)
 /* Only for who asks: no event, but the whole stack of the thread as it is now, in kymo_cursor.sync. */
@@ -64,12 +64,14 @@ struct kymo_event {
 	uint64_t line;		      /* of LINE; kymo_event_line() is for all */
 	uint64_t offset;	      /* code units; not of LINE, BRANCH_BIT, MARK and GAP */
 	uint64_t dest;		      /* code units; of jumps and branches */
+	uint64_t place_plus_1;	      /* code units, plus 1: where the frame was, if CPython names another place; 0: at @offset */
 	const char *name;	      /* callable or exception type; NULL: none, or not defined */
 	const char *text;	      /* of MARK; NULL: not defined */
 	uint64_t name_id;	      /* id of @name or @text in its process */
 	bool is_taken;		      /* of BRANCH_BIT */
 	uint64_t lost;		      /* of GAP, and why: enum kymo_loss mask */
 	uint32_t lost_reasons;
+	int32_t first_line, last_line; /* of UNKNOWN after the last event: lines that may have run lie between these; 0: not known */
 	uint64_t slice; /* number of the GIL's turn, by SWITCH records; 0: not known */
 	uint64_t task_id; /* of PY_START, PY_RESUME and PY_THROW of a coroutine: the asyncio task; 0: none, or not known */
 	const struct kymo_traced_task *task; /* NULL: none, or not defined */
@@ -107,10 +109,15 @@ static inline bool kymo_kind_enters(unsigned kind)
 	return kind < KYMO_KINDS && kinds >> kind & 1;
 }
 
-static inline bool kymo_code_is_coroutine(const struct kymo_code *code)
+static inline bool kymo_content_is_coroutine(const struct kymo_content *content)
 {
 	/* co_flags: CO_COROUTINE, CO_ITERABLE_COROUTINE, CO_ASYNC_GENERATOR */
-	return code->content->flags & (0x80 | 0x100 | 0x200);
+	return content->flags & (0x80 | 0x100 | 0x200);
+}
+
+static inline bool kymo_code_is_coroutine(const struct kymo_code *code)
+{
+	return kymo_content_is_coroutine(code->content);
 }
 
 /* The event enters the frame of a coroutine, and may have a task. */
@@ -119,14 +126,19 @@ static inline bool kymo_event_enters_coroutine(const struct kymo_event *event)
 	return kymo_kind_enters(event->kind) && event->code && kymo_code_is_coroutine(event->code);
 }
 
-/* The line that the event belongs to, or KYMO_LINE_NONE. */
+static inline uint64_t kymo_place_of(uint64_t offset, uint64_t place_plus_1)
+{
+	return place_plus_1 ? place_plus_1 - 1 : offset;
+}
+
+/* The line that the event belongs to, which is a traceback's for exceptions, or KYMO_LINE_NONE. */
 static inline int64_t kymo_event_line(const struct kymo_event *event)
 {
 	if (event->kind == KYMO_LINE)
 		return (int64_t)event->line;
 	if (!event->code || !kymo_event_has_offset(event))
 		return KYMO_LINE_NONE;
-	return kymo_code_line(event->code, event->offset);
+	return kymo_code_line(event->code, kymo_place_of(event->offset, event->place_plus_1));
 }
 
 /* The causes in an enum kymo_loss mask, e.g. "full,stalled". */

@@ -7,6 +7,7 @@
 
 #include "format/varint.h"
 #include "replay/value_numbers.h"
+#include "replay/value_ticks.h"
 #include "replay/values.h"
 
 struct writer {
@@ -350,11 +351,38 @@ static void put_named(struct writer *writer, const struct kymo_value *value)
 	put(writer, ">");
 }
 
+/* Items that are ticks, as dates or durations. */
+static void put_ticks(struct writer *writer, const struct kymo_value *value)
+{
+	const char *separator = "";
+	char text[KYMO_TICKS_TEXT_BYTES];
+
+	for (const struct kymo_value *item = at(writer, value->first); item && !writer->is_full; item = at(writer, item->next)) {
+		put(writer, separator);
+		separator = ", ";
+		if (item->kind == KYMO_VALUE_INT && kymo_ticks_text((const char *)value->text, value->text_bytes, item->number, text))
+			put(writer, text);
+		else
+			put_value(writer, item);
+	}
+	if (value->count > value->kept) {
+		put(writer, separator);
+		put_cut(writer, value);
+	}
+}
+
 static void put_array(struct writer *writer, const struct kymo_value *value)
 {
 	uint64_t size = 0;
 	size_t used = 0;
 
+	if (!value->dimensions && value->kept == 1) { /* a scalar */
+		put_type(writer, value);
+		put(writer, "('");
+		put_ticks(writer, value);
+		put(writer, "')");
+		return;
+	}
 	put(writer, "<");
 	put_type(writer, value);
 	put(writer, " ");
@@ -365,7 +393,7 @@ static void put_array(struct writer *writer, const struct kymo_value *value)
 		put_format(writer, "%s%" PRIu64, i ? ", " : "", size);
 	}
 	put(writer, value->dimensions == 1 ? ",): [" : "): [");
-	put_items(writer, value, at(writer, value->first), NULL);
+	put_ticks(writer, value);
 	put(writer, "]>");
 }
 
@@ -394,6 +422,37 @@ static void put_exception(struct writer *writer, const struct kymo_value *value)
 		put(writer, " while handling ");
 		put_value(writer, context);
 	}
+}
+
+static bool is_special(const struct kymo_value *name)
+{
+	return name->text_bytes > 4 && !memcmp(name->text, "__", 2) && !memcmp(name->text + name->text_bytes - 2, "__", 2);
+}
+
+/* TYPE(name=value, …), without what a library keeps in it. */
+static void put_record(struct writer *writer, const struct kymo_value *value)
+{
+	const struct kymo_value *name = at(writer, value->first), *item = NULL;
+	const char *separator = "";
+
+	put_type(writer, value);
+	put(writer, "(");
+	for (; name && !writer->is_full; name = item ? at(writer, item->next) : NULL) {
+		item = at(writer, name->next);
+		if (name->kind == KYMO_VALUE_STR && is_special(name))
+			continue;
+		put(writer, separator);
+		separator = ", ";
+		if (name->kind == KYMO_VALUE_STR)
+			put_name(writer, (const char *)name->text, name->text_bytes);
+		put(writer, "=");
+		put_value(writer, item);
+	}
+	if (value->count > value->kept) {
+		put(writer, separator);
+		put_cut(writer, value);
+	}
+	put(writer, ")");
 }
 
 /* <TYPE …> */
@@ -437,6 +496,8 @@ static void put_value(struct writer *writer, const struct kymo_value *value)
 		put_array(writer, value);
 	} else if (kind == KYMO_VALUE_EXCEPTION) {
 		put_exception(writer, value);
+	} else if (kind == KYMO_VALUE_OBJECT && writer->process && kymo_traced_name_is_record(writer->process, value->type)) {
+		put_record(writer, value);
 	} else if (kind == KYMO_VALUE_OBJECT || kind == KYMO_VALUE_SEEN || kind == KYMO_VALUE_ENUM) {
 		put_object(writer, value);
 	} else if (kind == KYMO_VALUE_TEXT || value->type) {

@@ -201,7 +201,11 @@ static int read_told(struct kymo_replay *replay, uint64_t level, struct kymo_fra
 {
 	struct kymo_position place = kymo_position_of(&replay->walker.event);
 	const struct kymo_chunk_summary *chunk = kymo_this_chunk(replay);
+	const struct kymo_values values = replay->walker.event.values;
 
+	/* The event may tell all itself, as where a function is entered. */
+	if (level == kymo_stack_depth(&replay->walker.stack) && values.bytes && values.payload[values.at] & KYMO_VALUES_WHOLE)
+		return kymo_frame_told_here(told, &replay->walker, error);
 	if (kymo_values_scope(replay->timeline) == KYMO__VALUES__SCOPE__ARGS)
 		return read_arguments(replay, chunk, level, place, told, error);
 	return read_locals(replay, chunk, level, place, told, error);
@@ -270,6 +274,13 @@ int kymo_variables_read(struct kymo_replay *replay, size_t frame, struct kymo_va
 out:
 	kymo_frame_told_release(&told);
 	return result;
+}
+
+int kymo_variables_at(struct kymo_index *index, const struct kymo_walker *walker, struct kymo_variables *variables, struct kymo_error *error)
+{
+	struct kymo_replay here = {.timeline = index->timeline, .index = index, .walker = *walker, .is_open = true}; /* which is read alone */
+
+	return kymo_variables_read(&here, 0, variables, error);
 }
 
 const struct kymo_variable *kymo_variables_find(const struct kymo_variables *variables, const char *name)

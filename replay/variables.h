@@ -62,6 +62,9 @@ struct kymo_variables {
  */
 KYMO_MUST_CHECK
 int kymo_variables_read(struct kymo_replay *replay, size_t frame, struct kymo_variables *variables, struct kymo_error *error);
+/* The same of the frame on top where @walker stands, which is of what @index is of. */
+KYMO_MUST_CHECK
+int kymo_variables_at(struct kymo_index *index, const struct kymo_walker *walker, struct kymo_variables *variables, struct kymo_error *error);
 void kymo_variables_release(struct kymo_variables *variables);
 
 /* A local variable of that name, or else a global one; NULL: there is none.  One that is in no record has no value, or was not recorded. */

@@ -5,9 +5,10 @@ packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprot
     libxxhash-dev libisal-dev libsqlite3-dev libedit-dev libcriterion-dev)
 consumers=(g++ lcov libxml2-utils valgrind) # of Kymo's headers and of what it writes, for its tests
 viewers=(chromium-headless-shell npm) # the same, but large: with one version, where a package has them
+editors=(emacs-nox elpa-dape neovim) # real clients of the debug adapter, likewise
 versions=(3.15 3.14 3.13 3.12)
 requirements=(pytest pytest-timeout hypothesis coverage)
-extras=(greenlet pytest-xdist pytest-rerunfailures pytest-cov pytest-asyncio tox nox uv jsonschema
+extras=(greenlet pytest-xdist pytest-rerunfailures pytest-cov pytest-asyncio tox nox uv jsonschema pyte
     gprof2dot snakeviz protobuf viztracer pyarrow) # used by tests where they can be had
 tables=(pandas polars duckdb) # the same, but large: with one version
 

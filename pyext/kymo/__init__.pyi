@@ -28,6 +28,7 @@ class _Options(TypedDict, total=False):
     omit: str | Sequence[str]
     no_stdlib: bool
     no_sources: bool
+    no_code_writes: bool
     no_subprocesses: bool
     session_dir: _Path
     force: bool
@@ -93,6 +94,8 @@ class Event(NamedTuple):
     task: int | None
     task_name: str | None
     values_json: str | None
+    first_line: int | None = None
+    last_line: int | None = None
     @property
     def values(self) -> dict[str, Value]: ...
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `kymo diff` as a page that needs nothing else: the JSON on standard input, the page in the file argv[1].
+"""The report of `kymo diff` as a page that needs nothing else: the JSON on standard input, the page on standard output.
 
 `kymo diff --html` runs it by itself, without the rest of the package.
 """
@@ -10,18 +10,25 @@ import sys
 from html import escape
 
 STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 90em; padding: 0 1em; color: #222; background: #fff }
-h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin: 2em 0 .3em; border-top: 1px solid #ccc; padding-top: 1em }
-table.code { border-collapse: collapse; width: 100%; table-layout: fixed; font: 13px/1.45 ui-monospace, monospace }
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 90em; padding: 1em 1.25em 3em; color: #1c1e21; background: #fff; overflow-wrap: anywhere }
+h1 { font-size: 1.5em; margin: .3em 0 } h2 { font-size: 1.1em; margin: 0 0 .3em }
+section { border: 1px solid #d5d8dc; border-radius: .5em; padding: .8em 1em; margin: 1em 0 } code { font-size: .92em }
+.runs { display: flex; flex-wrap: wrap; gap: .6em; list-style: none; padding: 0 } .runs li { border: 1px solid #d5d8dc; border-radius: .5em;
+  padding: .4em .9em; background: #f3f4f6 } .wide { overflow-x: auto; border: 1px solid #d5d8dc; border-radius: .3em }
+table.code { border-collapse: collapse; width: 100%; min-width: 44em; table-layout: fixed; font: 13px/1.5 ui-monospace, monospace }
+table.code th { text-align: left; font: bold 13px/1.5 system-ui, sans-serif; padding: .2em .6em; background: #f3f4f6 }
+table.code td:nth-child(4), table.code th:nth-child(2) { border-left: 1px solid #d5d8dc }
 table.code td { vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; padding: 0 .4em }
-table.code td.n { width: 3.5em; text-align: right; color: #777 } table.code td.m { width: 5.5em; font-weight: bold }
+table.code td.n { text-align: right; color: #5f6670; user-select: none } table.code td.m { font-weight: bold; user-select: none }
 tr.both td { background: #eef2ff } td.pass { background: #e3f6e5 } td.fail { background: #fde4e1 }
 .beneath { margin-left: 2em } .pass-name { color: #176a21; font-weight: bold } .fail-name { color: #a3170b; font-weight: bold }
 table.values { border-collapse: collapse; margin: .5em 0 } table.values td, table.values th { padding: 0 .6em; text-align: left; vertical-align: top; \
 overflow-wrap: anywhere } details.value { display: inline }
 ul { margin: .3em 0 } details { margin: .5em 0 } summary { cursor: pointer }
 @media (prefers-color-scheme: dark) {
-  body { color: #ddd; background: #161616 } h2 { border-color: #444 } tr.both td { background: #23283c }
+  body { color: #e4e6e9; background: #16181b } section, .runs li, .wide, table.code td:nth-child(4), table.code th:nth-child(2) { border-color: #3a3f45 }
+  .runs li, table.code th { background: #202327 } table.code td.n { color: #9aa1aa } tr.both td { background: #23283c }
   td.pass { background: #16331a } td.fail { background: #431b17 } .pass-name { color: #7fd48a } .fail-name { color: #ff9a8f }
 }
 """
@@ -142,7 +149,12 @@ def code(sources: Sources, difference: dict) -> str:
             number, line = row[s] or ("", "")
             cells.append(f'<td class="n">{number}</td><td class="m">{text(told[s])}</td><td{style}>{text(line)}</td>')
         out.append(f"<tr{' class=both' if all(t == 'both ran' for t in told) else ''}>{''.join(cells)}</tr>")
-    return f'<table class="code">{"".join(out)}</table>' if out else ""
+    if not out:
+        return ""
+    # The columns of a fixed layout are those of its first row.
+    columns = "".join(f'<col style="width: {width}">' for width in ("3.5em", "6.5em", "auto") * 2)
+    head = "".join(f'<th colspan="3">{name(side)}</th>' for side in SIDES)
+    return f'<div class="wide"><table class="code"><colgroup>{columns}</colgroup><tr>{head}</tr>{"".join(out)}</table></div>'
 
 
 def value(told: dict) -> str:
@@ -252,18 +264,20 @@ def page(report: dict) -> str:
     share = 100 * compared["common"] / compared["steps"] if compared["steps"] else 100
     differences = "".join(one(sources, difference) for difference in report["differences"])
     more = f"<p>{report['more']} more differences</p>" if report["more"] else ""
-    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>kymo diff</title><style>{STYLE}</style></head>'
-            f"<body><h1>{verdict}</h1><ul>{runs}</ul>{notes}<p>{compared['threads']} threads compared, {compared['steps']} steps, "
+    return (f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<title>kymo diff</title><style>{STYLE}</style></head>'
+            f"<body><h1>{verdict}</h1><ul class='runs'>{runs}</ul>{notes}<p>{compared['threads']} threads compared, {compared['steps']} steps, "
             f"{share:.4g} % the same on both sides</p>{findings(report)}{differences}{more}</body></html>\n")
 
 
 def main() -> int:
     report = json.loads(sys.stdin.buffer.read())
     try:
-        with open(sys.argv[1], "w", encoding="utf-8", errors="replace") as file:
-            file.write(page(report))
+        sys.stdout.buffer.write(page(report).encode(errors="replace"))
+        sys.stdout.flush()
     except OSError as error:
-        print(f"kymo: {sys.argv[1]}: {error.strerror}", file=sys.stderr)
+        print(f"kymo: the page cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

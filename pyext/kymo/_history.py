@@ -3,12 +3,13 @@
 
 import ctypes
 import json
+import operator
 import os
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import NamedTuple
 
-from kymo._library import Error, as_bytes, as_number, as_text, load
+from kymo._library import Error, Unique, as_bytes, as_number, as_text, failure, load
 from kymo._values import Value
 
 BATCH = 256
@@ -16,7 +17,6 @@ INTO, OVER, OUT, CONTINUE, SWITCH, EVENT = 1, 2, 3, 4, 5, 0
 STOPS = {1: "moved", 2: "break", 3: "missing", 4: "end"}
 LINE, FUNCTION, EXCEPTION = 0, 1, 2
 VALUES = {"all": 0, "brief": 1, "none": 2}
-TEXT = "text"  # as people are shown them: {"text": …}, for who makes pages
 
 
 class Event(NamedTuple):
@@ -41,6 +41,8 @@ class Event(NamedTuple):
     task: int | None
     task_name: str | None
     values_json: str | None
+    first_line: int | None = None  # of UNKNOWN after a thread's last event: what may have run lies between these
+    last_line: int | None = None
 
     @property
     def values(self):
@@ -80,7 +82,7 @@ class _Event(ctypes.Structure):
         ("function", c_char_p), ("name", c_char_p), ("line", c_int64), ("offset", c_int64), ("dest", c_int64),
         ("t_ns", c_int64), ("t_err_ns", c_uint64), ("lost", c_uint64), ("lost_reasons", c_uint32),
         ("interpreter", c_uint32), ("turn", c_uint64), ("task", c_uint64), ("task_name", c_char_p),
-        ("values", c_char_p),
+        ("values", c_char_p), ("first_line", c_int64), ("last_line", c_int64),
     ]  # fmt: skip
 
 
@@ -106,6 +108,7 @@ def _load():
         ("events_open", c_int, c_void_p, POINTER(_Slice), POINTER(c_void_p)),
         ("events_read", c_int, c_void_p, POINTER(_Event), c_int),
         ("events_close", None, c_void_p),
+        ("last_values", c_int, c_void_p, POINTER(_Slice), c_char_p, c_uint64, POINTER(c_void_p)),
         ("source", c_int, c_void_p, c_uint32, c_char_p, POINTER(c_void_p), POINTER(c_size_t)),
         ("cursor_open", c_int, c_void_p, POINTER(c_void_p)),
         ("cursor_close", None, c_void_p),
@@ -129,12 +132,18 @@ def _load():
 _library = None
 
 
+def _check_range(name, number, bits):
+    """A number that C would take the low bits of is another one."""
+    if not 0 <= operator.index(number) < 1 << bits:
+        raise ValueError(f"{name} is {number}: it must be from 0 to {(1 << bits) - 1}")
+
+
 def _event(raw):
     return Event(
         raw.n, raw.k, raw.thread, as_text(raw.kind), as_text(raw.file), as_text(raw.function), as_text(raw.name),
         as_number(raw.line), as_number(raw.offset), as_number(raw.dest), raw.t_ns, raw.t_err_ns, raw.lost,
         raw.lost_reasons, raw.interpreter, raw.turn, raw.task or None, as_text(raw.task_name),
-        as_text(raw.values),
+        as_text(raw.values), as_number(raw.first_line), as_number(raw.last_line),
     )  # fmt: skip
 
 
@@ -143,7 +152,7 @@ def open(path):
     return Trace(path)
 
 
-class Trace:
+class Trace(Unique):
     """A recorded run.  Close it, or use it in a `with`; one thread at a time may use it and what comes from it."""
 
     def __init__(self, path):
@@ -153,7 +162,7 @@ class Trace:
         handle, message = c_void_p(), ctypes.create_string_buffer(512)
         result = _library.kymo_history_open(as_bytes(path), byref(handle), message, len(message))
         if result:
-            raise Error(-result, message.value.decode(errors="replace"), os.fspath(path))
+            raise failure(result, message.value, path)
         self._handle = handle
         self._path = os.path.abspath(os.fspath(path))
         self._open = weakref.WeakSet()  # what reads it, to be closed first
@@ -183,7 +192,7 @@ class Trace:
 
     def _check(self, result):
         if result < 0:
-            raise Error(-result, as_text(_library.kymo_history_error(self._handle)))
+            raise failure(result, _library.kymo_history_error(self._handle))
         return result
 
     @property
@@ -228,6 +237,15 @@ class Trace:
         `values`: "brief", types, lengths, numbers, short texts and attributes of what variables hold, which is faster; "none".
         """
         return Events(self, kinds, thread, start_ns, end_ns, files, values)
+
+    def _last_values(self, threads, kinds, start_ns, end_ns, most):
+        """What library/history.h says of kymo_history_last_values(); `threads`: true by number."""
+        wanted, memory = _slice(None, VALUES["none"], kinds, start_ns, end_ns, None), c_void_p()
+        self._check(_library.kymo_history_last_values(self._live, byref(wanted), bytes(threads), most, byref(memory)))
+        try:
+            return json.loads(ctypes.string_at(memory.value))
+        finally:
+            _library.kymo_history_free(memory)
 
     def source(self, file, thread=0):
         """(text, verified): the bytes of a file as it was when recorded, and whether they are known to be what ran."""
@@ -287,21 +305,25 @@ class Trace:
         return cursor
 
 
-class Events:
+def _slice(thread, values, kinds, start_ns, end_ns, files):
+    return _Slice(
+        -(1 << 63) if start_ns is None else start_ns,
+        (1 << 63) - 1 if end_ns is None else end_ns,
+        -1 if thread is None else thread,
+        values,
+        None if kinds is None else as_bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
+        None if files is None else (c_char_p * (len(names := [*map(as_bytes, files)]) + 1))(*names),
+    )
+
+
+class Events(Unique):
     """Events of a trace, once, from the first to the last.  It is closed when it is over, or nobody has it any more."""
 
     def __init__(self, trace, kinds, thread, start_ns, end_ns, files, values):
         self._trace, self._handle = trace, c_void_p()
-        if values not in VALUES and values != TEXT:
+        if values not in VALUES:
             raise ValueError(f"values={values!r}: it must be one of {', '.join(VALUES)}")
-        wanted = _Slice(
-            -(1 << 63) if start_ns is None else start_ns,
-            (1 << 63) - 1 if end_ns is None else end_ns,
-            -1 if thread is None else thread,
-            VALUES.get(values, 3),
-            None if kinds is None else as_bytes(",".join([kinds] if isinstance(kinds, str) else kinds)),
-            None if files is None else (c_char_p * (len(names := [*map(as_bytes, files)]) + 1))(*names),
-        )
+        wanted = _slice(thread, VALUES[values], kinds, start_ns, end_ns, files)
         self._slice = wanted  # the library goes on reading it
         trace._check(_library.kymo_history_events_open(trace._live, byref(wanted), byref(self._handle)))
         trace._open.add(self)
@@ -335,7 +357,7 @@ class Events:
         self._handle = None
 
 
-class Cursor:
+class Cursor(Unique):
     """A place in a run: just after an event of one thread.
 
     Moves return why they ended where they did: "moved", "break" (see `hit`), "missing" (something was not recorded, or
@@ -415,14 +437,18 @@ class Cursor:
     def seek(self, n, k=0, thread=None):
         """To event `n`, `k` of the thread, or the last one before it."""
         thread = self.event.thread if thread is None else thread
+        _check_range("n", n, 64)
+        _check_range("k", k, 32)
+        _check_range("thread", thread, 32)
         self._trace._check(_library.kymo_history_cursor_seek(self._live, thread, n, k))
 
     def goto(self, place):
-        """To "start", "end", "#N", "N%", a time ("1.5s", "20ms") or the text of a mark."""
+        """To "start" or "end" of the run; "#N" or "N%" of this thread; a time ("1.5s", "20ms"); or the text of a mark."""
         self._trace._check(_library.kymo_history_cursor_goto(self._live, as_bytes(place)))
 
     def switch(self, thread):
         """To where `thread` is at this moment; False if it has not begun."""
+        _check_range("thread", thread, 32)
         return bool(self._trace._check(_library.kymo_history_cursor_switch(self._live, thread)))
 
     @property
@@ -471,8 +497,10 @@ class Cursor:
         return self._trace._check(result)
 
     def break_at(self, file, line, condition=None):
-        """Stop at this line; returns the number of the break.  `condition`: an expression of SQL over hits, depth, line,
-        file, function, caller, exception, thread, thread_name, pid, time."""
+        """Stop at this line, which the file must have; returns the number of the break.  `condition`: an expression in Python's syntax
+        over variables, where they were recorded, and hits, depth, line, file, function, caller, exception, thread, thread_name, pid, time.
+        It does not stop where that is not known."""
+        _check_range("line", line, 31)
         return self._break(LINE, file, line, condition)
 
     def break_at_function(self, name, condition=None):

@@ -10,6 +10,21 @@ class Error(OSError):
     """What the library could not do."""
 
 
+def failure(result, message, path=None):
+    """The Error of a call that returned `result`; a message of a file begins with its name, which an OSError has apart."""
+    if path is None:
+        return Error(-result, as_text(message))
+    path = os.fspath(path)
+    return Error(-result, as_text(message).removeprefix(f"{os.fsdecode(path)}: "), path)
+
+
+class Unique:
+    """What holds memory of the library: a second object that gave it back as well would take it from the first."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError(f"a {type(self).__name__} of Kymo cannot be copied or pickled: it holds what is open; make another one")
+
+
 def load():
     """The library; each caller says itself what the functions take that it calls."""
     beside = Path(__file__).with_name("libkymo-replay.so")

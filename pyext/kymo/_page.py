@@ -2,23 +2,31 @@
 """Pages that open from disk: their head, what they look like, and how text and data come into them."""
 
 import json
+from collections.abc import Iterable
 from html import escape
 
 # Colours differ in lightness, too, and none of them stands alone for what it means.
 STYLE = """
 :root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --soft: #f3f4f6; --line: #d5d8dc; --dim: #5f6670;
+  --link: #0b57a4;
   --miss: #fde8e8; --miss-edge: #b91c1c;
   --part: #fdf3d8; --part-edge: #a16207; --ran-edge: #15803d; --skip-edge: #8a9099; }
 @media (prefers-color-scheme: dark) { :root { --text: #e4e6e9; --back: #16181b; --soft: #202327; --line: #3a3f45;
-  --dim: #9aa1aa; --miss: #3b1d1f; --miss-edge: #f87171; --part: #372d12; --part-edge: #eab308; --ran-edge: #4ade80; } }
-body { margin: 0 auto; padding: 1rem; max-width: 80rem; overflow-wrap: anywhere; color: var(--text);
-  background: var(--back); font: 1rem/1.45 system-ui, sans-serif; }
-a { color: inherit; } h1 { font-size: 1.3rem; margin: 0 0 .5rem; overflow-wrap: anywhere; } p { color: var(--dim); }
+  --dim: #9aa1aa; --link: #8ec5ff; --miss: #3b1d1f; --miss-edge: #f87171; --part: #372d12; --part-edge: #eab308; --ran-edge: #4ade80; } }
+body { margin: 0 auto; padding: 1rem 1.25rem 3rem; max-width: 88rem; overflow-wrap: anywhere; color: var(--text);
+  background: var(--back); font: .95rem/1.45 system-ui, sans-serif; }
+a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
+h1 { font-size: 1.45rem; margin: .3rem 0 .5rem; overflow-wrap: anywhere; } p { color: var(--dim); margin: .6rem 0; }
+.cards { display: flex; flex-wrap: wrap; gap: .6rem; margin: .8rem 0; }
+.card { border: 1px solid var(--line); border-radius: .5rem; padding: .4rem .9rem; background: var(--soft); }
+.card b { display: block; font-size: 1.15rem; font-variant-numeric: tabular-nums; } .card span { color: var(--dim); font-size: .82rem; }
+.share { background: linear-gradient(var(--link), var(--link)) no-repeat left bottom / var(--part, 0%) 3px; }
+tbody tr:hover { background-color: var(--soft); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 .source { font: .85rem/1.5 ui-monospace, monospace; } .source td { padding: 0 .5rem; vertical-align: top; }
 .source .n, .source .hits { text-align: right; color: var(--dim); user-select: none; white-space: nowrap; }
-.source .n a { text-decoration: none; }
+.source .n a { color: inherit; } details .source { color: var(--text); }
 .source .text { white-space: pre-wrap; overflow-wrap: anywhere; width: 100%; }
 details { color: var(--dim); } summary { cursor: pointer; }
 """
@@ -44,6 +52,12 @@ def text(value: str) -> str:
 def code(value: str) -> str:
     """A line of a source file."""
     return escape("".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in value))
+
+
+def cards(facts: Iterable[tuple[str, str]]) -> str:
+    """What is to be seen first: (name, value)."""
+    drawn = "".join(f'<div class="card"><b>{text(value)}</b><span>{text(name)}</span></div>' for name, value in facts)
+    return f'<div class="cards">{drawn}</div>\n'
 
 
 def data(name: str, value: object) -> str:

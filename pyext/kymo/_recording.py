@@ -51,11 +51,15 @@ def _program_name():
     return ""
 
 
+def _is_taken(path):
+    return os.path.exists(path) or os.path.exists(path + ".incomplete")
+
+
 def _choose_output():
     name = "".join(c for c in _program_name() if c.isalnum() or c in "_-.") or "python"
     base = os.path.abspath(f"kymo-{name}-{time.strftime('%Y%m%d-%H%M%S')}")
     path, again = base + ".kymo", 1
-    while os.path.exists(path) or os.path.exists(path + ".incomplete"):
+    while _is_taken(path):
         again += 1
         path = f"{base}-{again}.kymo"
     return path
@@ -65,13 +69,20 @@ def begin(**options):
     """Begin a session and record this process into it; true if those that it starts are, too."""
     options = settings() | options
     output = options.get("output")
-    if output is None:
-        path = _choose_output()
-    else:
+    if output is not None:
         path = os.path.abspath(os.fspath(output))
         if os.path.exists(path) and not options.get("force"):
             raise FileExistsError(f"kymo: {path} exists; force=True replaces it")
-    session = _kymo.start(_find_program(), {**options, "output": path})
+    while True:
+        if output is None:
+            path = _choose_output()
+        try:
+            session = _kymo.start(_find_program(), {**options, "output": path})
+            break
+        except OSError:
+            # Another process that began in the same second may have taken the name.
+            if output is not None or not _is_taken(path):
+                raise
     if options.get("no_subprocesses"):
         return False
     os.environ["KYMO_SESSION"] = session
@@ -84,7 +95,7 @@ def start(output=None, **options):
     Options are those of `kymo record`, with underscores: events="flow" (a profile, or names of
     events with commas between them), c_calls=False, values="args" (or "locals",
     "globals"; None: no values), values_for, redact, values_limits, policy="block", clock="sampled", ring_size,
-    max_size, segment_memory, source, include, omit, no_stdlib, no_sources, no_subprocesses,
+    max_size, segment_memory, source, include, omit, no_stdlib, no_sources, no_code_writes, no_subprocesses,
     session_dir, force.
     What is not named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
 

@@ -7,7 +7,7 @@ the option ring_size, and a variable goes before the file.
 
 import os
 
-_FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SOURCES", "NO_SUBPROCESSES", "FORCE", "QUIET")
+_FLAGS = ("C_CALLS", "NO_STDLIB", "NO_SOURCES", "NO_CODE_WRITES", "NO_SUBPROCESSES", "FORCE", "QUIET")
 _WORDS = ("OUTPUT", "EVENTS", "POLICY", "CLOCK", "RING_SIZE", "MAX_SIZE", "SEGMENT_MEMORY", "SESSION_DIR", "VALUES", "VALUES_LIMITS")
 _LISTS = ("SOURCE", "INCLUDE", "OMIT", "VALUES_FOR", "REDACT")
 
@@ -26,12 +26,12 @@ def _from_environment():
 
 
 def _find_file():
-    """The nearest pyproject.toml from the working directory upwards."""
+    """The nearest pyproject.toml from the working directory upwards; a FIFO or a device would keep us waiting."""
     try:
         folder = os.getcwd()
     except OSError:
         return None
-    while not os.path.exists(path := os.path.join(folder, "pyproject.toml")):
+    while not os.path.isfile(path := os.path.join(folder, "pyproject.toml")):
         if folder == (folder := os.path.dirname(folder)):
             return None
     return path

@@ -19,6 +19,9 @@
 #define MAX_DIMENSIONS 64
 #define MAX_VIEWS 8
 
+/* NPY_ARRAY_OWNDATA */
+#define OWNS_DATA 4
+
 struct dtype {
 	PyObject_HEAD
 	PyTypeObject *scalar;
@@ -27,12 +30,26 @@ struct dtype {
 	union {
 		struct {
 			int bytes, alignment;
+			void *parts[5]; /* subarray, fields, names, functions, metadata */
+			const struct time_unit *unit; /* of DATETIME and TIMEDELTA, as below */
 		} before_2;
 		struct {
 			uint64_t flags;
-			Py_ssize_t bytes;
+			Py_ssize_t bytes, alignment;
+			PyObject *metadata;
+			Py_hash_t hash;
+			void *parts[5]; /* two that are reserved; subarray, fields, names */
+			const struct time_unit *unit;
 		} since_2;
 	} size;
+};
+
+/* What a tick is: PyArray_DatetimeDTypeMetaData. */
+struct time_unit {
+	void *free, *clone, *reserved[2];
+	struct tick {
+		int unit, count;
+	} tick;
 };
 
 enum number {
@@ -73,15 +90,39 @@ static bool is_swapped(const struct dtype *dtype)
 	return dtype->byte_order == (PY_LITTLE_ENDIAN ? '>' : '<');
 }
 
-/* As str() of the dtype has it, but for the units of times and the fields of structures. */
+/* As numpy calls a tick behind "datetime64" or "timedelta64"; "": it has no unit. */
+static void put_tick(char text[24], const struct tick *tick)
+{
+	static const char *const names[] = {"Y", "M", "W", NULL, "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"};
+	size_t unit = tick && tick->unit >= 0 ? (size_t)tick->unit : sizeof(names);
+
+	*text = '\0';
+	if (unit >= sizeof(names) / sizeof(names[0]) || !names[unit])
+		return;
+	if (tick->count == 1)
+		snprintf(text, 24, "[%s]", names[unit]);
+	else
+		snprintf(text, 24, "[%d%s]", tick->count, names[unit]);
+}
+
+/* Types made of a class have no tick; all others of this kind are numpy's own. */
+static const struct tick *tick_of(const struct dtype *dtype)
+{
+	const struct time_unit *unit = dtype->size.before_2.alignment ? dtype->size.before_2.unit : dtype->size.since_2.unit;
+
+	return (dtype->number == DATETIME || dtype->number == TIMEDELTA) && unit ? &unit->tick : NULL;
+}
+
+/* As str() of the dtype has it, but for the fields of structures. */
 static void put_dtype(struct kymo_value_writer *w, const struct dtype *dtype)
 {
 	long bytes = (long)item_bytes(dtype);
 	const char *name = NULL;
-	char text[48];
+	char text[48], tick[24];
 
+	put_tick(tick, tick_of(dtype));
 	if (is_swapped(dtype) && !strchr("SOV", dtype->kind)) {
-		snprintf(text, sizeof(text), ">%c%ld", dtype->kind, dtype->kind == 'U' ? bytes / 4 : bytes);
+		snprintf(text, sizeof(text), ">%c%ld%s", dtype->kind, dtype->kind == 'U' ? bytes / 4 : bytes, tick);
 	} else {
 		switch (dtype->kind) {
 		case 'b':
@@ -103,10 +144,8 @@ static void put_dtype(struct kymo_value_writer *w, const struct dtype *dtype)
 			snprintf(text, sizeof(text), "complex%ld", 8 * bytes);
 			break;
 		case 'M':
-			name = "datetime64";
-			break;
 		case 'm':
-			name = "timedelta64";
+			snprintf(text, sizeof(text), "%s%s", dtype->kind == 'M' ? "datetime64" : "timedelta64", tick);
 			break;
 		case 'U':
 			snprintf(text, sizeof(text), "<U%ld", bytes / 4);
@@ -188,7 +227,7 @@ static bool put_number(struct kymo_value_writer *w, int kind, const char *item)
 	case LONG:
 		return kymo_value_put_int64(w, READ(long)), true;
 	case LONGLONG:
-	case DATETIME: /* ticks of a unit that is not told */
+	case DATETIME: /* ticks */
 	case TIMEDELTA:
 		return kymo_value_put_int64(w, READ(int64_t)), true;
 	case ULONG:
@@ -275,16 +314,17 @@ static bool is_array(const PyTypeObject *type)
 /* An array's memory is its own, or of what never lets go of it while it is used. */
 static bool is_held(const struct kymo_array *array)
 {
-	const PyObject *base = array->base;
+	for (unsigned int i = 0; array->base && i < MAX_VIEWS; i++) {
+		const PyObject *base = array->base;
 
-	for (unsigned int i = 0; base && i < MAX_VIEWS; i++) {
 		if (PyBytes_CheckExact(base) || PyByteArray_CheckExact(base))
 			return true;
 		if (!is_array(Py_TYPE(base)))
 			return false;
-		base = ((const struct kymo_array *)(const void *)base)->base;
+		array = (const void *)base;
 	}
-	return !base;
+	/* What C code has an array around without saying whose it is may be gone already. */
+	return !array->base && array->flags & OWNS_DATA;
 }
 
 /* The next item in C order: @at counts each dimension, the last one fastest. */
@@ -393,8 +433,43 @@ void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object)
 		kymo_value_write_object(w, object);
 }
 
+/* PyDatetimeScalarObject */
+struct time_scalar {
+	PyObject_HEAD
+	int64_t ticks;
+	struct tick tick;
+};
+
+/* As an array without dimensions: so its dtype is told, and with it what a tick is. */
+static void write_time(struct kymo_value_writer *w, PyObject *object, int kind)
+{
+	const struct time_scalar *scalar = (const void *)object;
+	char name[48], tick[24];
+
+	if (kymo_value_room(w) < 3 * KYMO_VALUE_HEAD) {
+		kymo_put_kind(w, KYMO_VALUE_CUT);
+		return;
+	}
+	put_tick(tick, &scalar->tick);
+	snprintf(name, sizeof(name), "%s%s", kind == DATETIME ? "datetime64" : "timedelta64", tick);
+	kymo_put_kind(w, KYMO_VALUE_ARRAY);
+	kymo_put_type(w, object);
+	kymo_put_id(w, object);
+	kymo_put_number(w, strlen(name));
+	kymo_put_number(w, strlen(name));
+	kymo_put_fixed(w, name, strlen(name));
+	kymo_put_number(w, 0);
+	kymo_put_number(w, 1);
+	kymo_put_number(w, 1);
+	kymo_value_put_int64(w, scalar->ticks);
+}
+
 void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind)
 {
+	if (kind == DATETIME || kind == TIMEDELTA) {
+		write_time(w, object, kind);
+		return;
+	}
 	kymo_put_kind(w, KYMO_VALUE_SUBCLASS);
 	kymo_put_type(w, object);
 	put_number(w, kind, (const char *)object + sizeof(PyObject));

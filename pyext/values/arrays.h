@@ -15,8 +15,9 @@ struct kymo_array {
 	char *data;
 	int dimensions;
 	Py_ssize_t *shape, *strides; /* strides in bytes */
-	PyObject *base; /* whose memory it is; NULL: its own */
+	PyObject *base; /* whose memory it is; NULL: its own, or of somebody that the array does not know */
 	PyObject *dtype;
+	int flags;
 };
 
 /* @object as an array; NULL: it is none, or has more dimensions than numpy knows. */

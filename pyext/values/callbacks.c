@@ -85,6 +85,7 @@ static kymo_out_of_line PyObject *record_after_values(PyObject *self, PyObject *
 
 	if (!frame || (PyObject *)kymo_frame_code(frame) != args[0])
 		return record(self, args, nargs, names);
+	kymo_claim(p, &python_of(self)->host);
 	if (kymo_unlikely(!has_room(p, bytes) || (known->has_lines && !known->lines_are_on) ||
 			  !is_placed(values, p, frame, parts & START))) {
 		if (!make_room(self, known, bytes))

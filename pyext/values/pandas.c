@@ -177,7 +177,8 @@ static const struct kymo_array *labels_of(PyObject *index)
 
 	if (array)
 		return array->dimensions == 1 ? array : NULL;
-	if (cache && PyDict_CheckExact(cache))
+	/* Of a MultiIndex it has looked up numbers. */
+	if (data && cache && PyDict_CheckExact(cache))
 		pairs = kymo_pairs_of_dict(cache);
 	for (unsigned int n = 0; n < MAX_REFERENCES && kymo_pairs_next(&pairs, &key, &engine); n++) {
 		if (!PyUnicode_Check(key) || PyUnicode_CompareWithASCIIString(key, "_engine") != 0)
@@ -192,16 +193,17 @@ static const struct kymo_array *labels_of(PyObject *index)
 	return NULL;
 }
 
-static bool has_range(PyObject *index)
+static const struct kymo_range *range_of(PyObject *index)
 {
 	PyObject *range = find_attribute(index, "_range");
 
-	return range && PyRange_Check(range);
+	return range && PyRange_Check(range) ? (const void *)range : NULL;
 }
 
+/* @name, or a part of it. */
 static bool is_secret(const struct kymo_value_writer *w, PyObject *name)
 {
-	return name && PyUnicode_Check(name) && kymo_secrets_has(w->python->secrets, name);
+	return name && kymo_value_is_secret_key(w, name);
 }
 
 /* None of those labels of @index whose items would be told is that of a secret. */
@@ -209,7 +211,7 @@ static bool is_harmless(const struct kymo_value_writer *w, PyObject *index)
 {
 	const struct kymo_array *labels;
 
-	if (has_range(index))
+	if (range_of(index))
 		return true;
 	labels = labels_of(index);
 	if (!labels)
@@ -228,7 +230,7 @@ static void write_labels(struct kymo_value_writer *w, PyObject *index)
 
 	if (is_secret(w, find_attribute(index, "_name")))
 		kymo_put_kind(w, KYMO_VALUE_REDACTED);
-	else if (has_range(index))
+	else if (range_of(index))
 		kymo_value_write(w, find_attribute(index, "_range"));
 	else if (labels)
 		kymo_value_write_items(w, (PyObject *)(uintptr_t)labels, labels);
@@ -292,6 +294,17 @@ static void write_series(struct kymo_value_writer *w, PyObject *object, PyObject
 	kymo_value_list_end(w, &list);
 }
 
+/* The label of column @place as a number; negative: it is none, or one that is not small. */
+static int64_t number_at(PyObject *columns, const struct kymo_array *labels, Py_ssize_t place)
+{
+	const struct kymo_range *range = range_of(columns);
+	PyObject *label = labels ? kymo_array_object(labels, place) : NULL;
+
+	if (range && small_int(range->start, -1) >= 0 && small_int(range->step, -1) > 0)
+		return small_int(range->start, 0) + place * small_int(range->step, 0);
+	return label ? small_int(label, -1) : labels ? kymo_array_int64(labels, place) : -1;
+}
+
 /* What is known of a DataFrame while it is written. */
 struct frame {
 	PyObject *columns, *index;
@@ -305,7 +318,7 @@ static bool put_column(struct kymo_value_writer *w, const struct frame *frame, P
 {
 	const struct kymo_array *labels = labels_of(frame->columns);
 	PyObject *label = labels ? kymo_array_object(labels, place) : NULL;
-	int64_t number = label ? small_int(label, -1) : labels ? kymo_array_int64(labels, place) : -1;
+	int64_t number = number_at(frame->columns, labels, place);
 	char name[32];
 
 	snprintf(name, sizeof(name), "%" PRId64, number >= 0 ? number : (int64_t)place);
@@ -344,7 +357,7 @@ static void write_frame(struct kymo_value_writer *w, PyObject *columns, PyObject
 		all += frame.blocks[i].columns - 1;
 		frame.count++;
 	}
-	frame.is_told = is_harmless(w, index) && (has_range(columns) || labels_of(columns));
+	frame.is_told = is_harmless(w, index) && (range_of(columns) || labels_of(columns));
 	list = kymo_value_list_begin(w, (uint64_t)all + 1);
 	if (kymo_value_list_next(w, &list) && begin_attribute(w, "index")) {
 		write_labels(w, index);

@@ -45,6 +45,35 @@ PyObject *kymo_type_entry(const PyTypeObject *type, const char *name)
 	return NULL;
 }
 
+/* What decorators and metaclasses leave in a class, behind its body. */
+static bool has_fields(const PyTypeObject *type)
+{
+	static const char *const marks[] = {"__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__"};
+	struct kymo_pairs pairs = {0};
+	PyObject *key, *value;
+
+	if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && type->tp_dict && PyDict_Check(type->tp_dict))
+		pairs = kymo_pairs_of_dict(type->tp_dict);
+	while (kymo_pairs_next(&pairs, &key, &value))
+		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+			if (is_text(key, marks[i]))
+				return true;
+	return false;
+}
+
+bool kymo_type_is_record(const PyTypeObject *type)
+{
+	PyObject *bases = type->tp_mro;
+
+	for (Py_ssize_t i = 0; bases && PyTuple_Check(bases) && i < PyTuple_GET_SIZE(bases); i++) {
+		PyObject *base = PyTuple_GET_ITEM(bases, i);
+
+		if (PyType_Check(base) && has_fields((const PyTypeObject *)(void *)base))
+			return true;
+	}
+	return false;
+}
+
 /* A class of the standard library's that is written in Python. */
 static bool is_class(const PyTypeObject *type, const char *module, const char *name)
 {
@@ -143,6 +172,8 @@ static const struct {
 	{"numpy.float16", KYMO_LAYOUT_SCALAR, 23},
 	{"numpy.complex64", KYMO_LAYOUT_SCALAR, 14},
 	{"numpy.complex128", KYMO_LAYOUT_SCALAR, 15},
+	{"numpy.datetime64", KYMO_LAYOUT_SCALAR, 21},
+	{"numpy.timedelta64", KYMO_LAYOUT_SCALAR, 22},
 };
 
 static const struct {

@@ -93,6 +93,9 @@ kymo_inline const struct kymo_value_type *kymo_value_type_of(struct kymo_python 
 /* Forget all: what names are secret has changed. */
 void kymo_value_types_forget(struct kymo_python *python);
 
+/* True if objects of @type are what their fields are: of a dataclass, of attrs' or pydantic's classes. */
+bool kymo_type_is_record(const PyTypeObject *type);
+
 /* What the class body of @type gave @name, by identity or content of keys that are str; NULL: not found. Borrowed. */
 PyObject *kymo_type_entry(const PyTypeObject *type, const char *name);
 

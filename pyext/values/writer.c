@@ -7,6 +7,10 @@
 /* What ends there is decoded with; see replay/values.h. */
 #define MAX_DEPTH 60U
 
+/* Of a tuple that is a key: so much is looked at. */
+#define MAX_KEY_DEPTH 4U
+#define MAX_KEY_PARTS 64
+
 static void put_cut(struct kymo_value_writer *w)
 {
 	if (w->at <= w->end)
@@ -325,11 +329,22 @@ static void write_set(struct kymo_value_writer *w, PyObject *object, enum kymo_v
 	kymo_value_list_end(w, &list);
 }
 
-static bool is_secret_key(struct kymo_value_writer *w, PyObject *key)
+static bool is_secret_key(const struct kymo_value_writer *w, PyObject *key, unsigned int depth)
 {
 	if (PyUnicode_Check(key))
 		return kymo_secrets_has(w->python->secrets, key);
-	return PyBytes_Check(key) && kymo_secrets_has_text(w->python->secrets, PyBytes_AS_STRING(key));
+	if (PyBytes_Check(key))
+		return kymo_secrets_has_text(w->python->secrets, PyBytes_AS_STRING(key));
+	if (PyTuple_Check(key) && depth)
+		for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key) && i < MAX_KEY_PARTS; i++)
+			if (is_secret_key(w, PyTuple_GET_ITEM(key, i), depth - 1))
+				return true;
+	return false;
+}
+
+bool kymo_value_is_secret_key(const struct kymo_value_writer *w, PyObject *key)
+{
+	return is_secret_key(w, key, MAX_KEY_DEPTH);
 }
 
 static void write_dict(struct kymo_value_writer *w, PyObject *object)
@@ -345,7 +360,7 @@ static void write_dict(struct kymo_value_writer *w, PyObject *object)
 		w->end--; /* the last byte is the value's */
 		kymo_value_write(w, key);
 		w->end++;
-		if (is_secret_key(w, key))
+		if (kymo_value_is_secret_key(w, key))
 			kymo_put_kind(w, KYMO_VALUE_REDACTED);
 		else
 			kymo_value_write(w, value);
@@ -367,11 +382,7 @@ static void write_three(struct kymo_value_writer *w, enum kymo_value_kind kind, 
 
 static void write_range(struct kymo_value_writer *w, PyObject *object)
 {
-	/* The layout since 3.3; no header has it. */
-	const struct {
-		PyObject_HEAD
-		PyObject *start, *stop, *step, *length;
-	} *range = (const void *)object;
+	const struct kymo_range *range = (const void *)object;
 
 	write_three(w, KYMO_VALUE_RANGE, (PyObject *[]){range->start, range->stop, range->step});
 }

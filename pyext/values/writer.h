@@ -57,4 +57,7 @@ void kymo_value_write(struct kymo_value_writer *writer, PyObject *object);
  */
 uint64_t kymo_value_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
 
+/* @key is a str or bytes that names a secret, or a tuple with such a part.  GIL held. */
+bool kymo_value_is_secret_key(const struct kymo_value_writer *w, PyObject *key);
+
 #endif

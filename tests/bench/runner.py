@@ -50,7 +50,7 @@ def monitor(events, once, counting):
     import _nothing
 
     tools = sys.monitoring
-    tool = next(tool for tool in (3, 4, 0, 1, 2, 5) if tools.get_tool(tool) is None)
+    tool = next(tool for tool in (5, 4, 3, 0, 1, 2) if tools.get_tool(tool) is None)
     tools.use_tool_id(tool, "nothing")
     callbacks, wanted = {}, 0
     for name in events:

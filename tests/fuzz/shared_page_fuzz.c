@@ -391,7 +391,7 @@ static void salvage(void)
 	write_file(in(session, "run"), &empty);
 	write_file(in(folder, "meta"), &files.meta);
 	write_file(in(folder, "ring-1"), &files.ring);
-	if (!kymo_salvage(session, output, &watch, &error))
+	if (!kymo_salvage(session, NULL, output, &watch, &error))
 		check_trace();
 	unlink(output);
 }

@@ -31,6 +31,18 @@ def sync_block(*frames):
     return b"".join(map(put_leb128, numbers))
 
 
+def lz4_repeat(head, unit, count):
+    """head + unit * count as an LZ4 block, which is 255 times smaller; what must be longer than a few dozen bytes."""
+    def length(n):
+        return bytes([255] * ((n - 15) // 255) + [(n - 15) % 255]) if n >= 15 else b""
+
+    first, last = head + unit, unit * (12 // len(unit) + 1)
+    match = len(unit) * count - len(unit) - len(last) - 4
+    tokens = [min(len(first), 15) << 4 | min(match, 15), min(len(last), 15) << 4]
+    return (bytes(tokens[:1]) + length(len(first)) + first + struct.pack("<H", len(unit)) + length(match)
+            + bytes(tokens[1:]) + length(len(last)) + last)
+
+
 class TraceBuilder:
     def __init__(self, version=1, required_features=0, optional_features=0, created_unix_ns=0, session_id=bytes(16)):
         fields = MAGIC, version, 64, required_features, optional_features, created_unix_ns, session_id, 0

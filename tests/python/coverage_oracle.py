@@ -11,6 +11,7 @@ branches, and the same of them executed.  Each line that differs is printed; one
 import argparse
 import collections
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -66,14 +67,27 @@ def environment(more):
 
 
 def pip(*words):
-    done = subprocess.run([sys.executable, "-m", "pip", *map(str, words), "-q", "--disable-pip-version-check"],
+    done = subprocess.run([sys.executable, "-m", "pip", *map(str, words), "-q", "--retries=2", "--disable-pip-version-check"],
                           capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"pip {words[0]}: {done.stderr.strip()[-1000:]}")
 
 
+@contextlib.contextmanager
+def locked(path):
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def fetch(name, project, work):
     """The unpacked source distribution, and a folder with what its tests need; both are kept."""
+    work.mkdir(parents=True, exist_ok=True)
+    with locked(work / f"{name}.lock"):
+        return fetch_alone(name, project, work)
+
+
+def fetch_alone(name, project, work):
     source = work / "sources" / f"{name}-{project.version}"
     if not source.exists():
         with tempfile.TemporaryDirectory(dir=work) as packed:

@@ -15,15 +15,15 @@ import argparse
 import importlib.util
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 from xml.etree import ElementTree
+
+import environments
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("KYMO_BUILD_DIR", "build/dev")
@@ -59,11 +59,11 @@ def monitor(names):
     except ImportError: # a sub-interpreter with its own GIL
         callback = "".format
     tools = sys.monitoring
-    tools.use_tool_id(3, "nothing")
+    tools.use_tool_id(5, "nothing")
     events = [getattr(tools.events, name) for name in names.split(",")]
     for event in events:
-        tools.register_callback(3, event, callback)
-    tools.set_events(3, sum(events) & ~(tools.events.C_RETURN | tools.events.C_RAISE))
+        tools.register_callback(5, event, callback)
+    tools.set_events(5, sum(events) & ~(tools.events.C_RETURN | tools.events.C_RAISE))
 if "DO_NOTHING" in os.environ and not sys.monitoring.get_tool(3):
     monitor(os.environ["DO_NOTHING"])
 """
@@ -80,14 +80,11 @@ def names_of(profile):
 
 def make_venv(folder):
     """An interpreter in which Kymo and the tool that does nothing are installed."""
-    venv.create(folder, symlinks=True)
-    site = folder / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-    (site / "0-build.pth").write_text(f"{BUILD / 'python'}\n{BUILD / 'bench'}\n")
+    python = environments.make(folder, BUILD, shared=[BUILD / "bench"])
+    site = environments.site_of(folder)
     (site / "nothing_tool.py").write_text(NOTHING)
     (site / "nothing.pth").write_text("import nothing_tool\n")
-    for name in "kymo.pth", "kymo.start":
-        shutil.copy(ROOT / "pyext" / name, site)
-    return folder / "bin" / "python"
+    return python
 
 
 class Suite:

@@ -6,7 +6,8 @@
 runs each unittest module, or each program, under a tool in pure Python that notes LINE, JUMP, calls and exceptions, and
 records the same process with --events=flow.  In every thread, both must have the same events in the same order from where
 the tool was switched on to where it was switched off.  With --packages the programs are those of programs/packages, which
-use packages of others; these are installed if they are missing.
+use packages of others; these are installed if they are missing.  With --random, programs are run twice: see
+flow_oracle_apart.py.
 """
 import argparse
 import collections
@@ -80,8 +81,9 @@ def record(words, folder, watched, timeout):
 
 
 def events_of(trace, tid, watched):
-    """What the events of a thread are shaped like; most come more than once, and are parsed but once."""
-    command = [KYMO, "events", "--jsonl", "--thread", str(tid), "--kind", ",".join((*watched, "GAP", "UNKNOWN")), trace]
+    """What the events of a thread, or of all, are shaped like; most come more than once, and are parsed but once."""
+    thread = ["--thread", str(tid)] if tid else []
+    command = [KYMO, "events", "--jsonl", *thread, "--kind", ",".join((*watched, "GAP", "UNKNOWN")), trace]
     known = {}
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -166,12 +168,20 @@ def install_packages():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--packages", action="store_true", help="programs that use packages of others, which are installed")
+    parser.add_argument("--random", metavar="COUNT", type=int,
+                        help="compare so many random programs, each run twice: under the tool, and recorded without it")
+    parser.add_argument("--seed", type=int, default=1, help="of the random programs")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=1200, help="for one run of a target")
     parser.add_argument("--watch", metavar="EVENTS", type=lambda names: names.split(","), default=EVENTS,
                         help="what the tool asks for; the interpreter runs what is not asked for in other ways")
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="leave the last trace there")
     parser.add_argument("targets", nargs="*", metavar="module|program.py")
     options = parser.parse_args()
+    if options.random:
+        import flow_oracle_apart  # which needs Hypothesis
+
+        with tempfile.TemporaryDirectory(prefix="kymo-flow-") as folder:
+            return 0 if flow_oracle_apart.check(options.random, options.seed, Path(folder), options.timeout) else 1
     totals = Totals()
     targets = [*options.targets, *(install_packages() if options.packages else ())] or MODULES
     for target in targets:

@@ -42,20 +42,42 @@ SIMPLE = st.sampled_from([
     "x = {m: m for m in range(2)}", "x = (lambda q: q or n)(x)", "raise KeyError(n)", "raise ValueError",
     "try: raise KeyError\nexcept KeyError: pass", "return n", "del x; x = 1", "assert n > -1", "x = all(m < 3 for m in range(n % 5))",
     "x = a.b.c if n else None", "yield_from_nothing()", "n = call(1) + call(n)",
+    # what fast paths call, on lines that begin in the middle of an expression
+    "x = Item(n)[\nn % 5]", "x = (call(n) and Item()[\nItem()])", "x = (n % 2 and Item(\nn).here)", "x = Item(\nn)",
+    "x = call(\nItem(1)[\nn % 5].n\n)", "with manage(n), manage(1): x = Item(\nn)[\n3]", "x = [\nItem(m)[m] for m in range(n % 5)]",
+    "with manage(n) as x: x = (\nItem(4)\n[x].here)", "x = (\nItem(n) + n\n).n", "x = Item(*\n[n])",
 ])
 STATEMENTS = st.recursive(SIMPLE, blocks, max_leaves=12)
 KINDS = {
     "plain": ("def {}(n, x):\n{}\n", "call_safely({}, 3, None); call_safely({}, 0, 1)"),
     "generator": ("def {}(n, x):\n    yield n\n{}\n    x = yield x\n", "drain({}(2, None)); drain({}(1, 1))"),
+    # so many instructions that not every line fits into the interpreter's tables
+    "long": ("def {}(n, x):\n    with manage(1), manage(n): Item(n)\n{}\n    if n < 0:\n" + 160 * "        x = call(n) + call(x)\n" +
+             "    with manage(n): x = Item(n)\n    return x\n", "call_safely({}, 4, None); call_safely({}, 0, 1)"),
     "coroutine": ("async def {}(n, x):\n    await pause()\n{}\n    async for n in ticks(): await pause()\n",
                   "drive({}(2, None)); drive({}(1, 1))"),
 }
 FRAME = """
-import contextlib
+import contextlib, gc
+gc.disable() # when it runs depends on what watches
 budget = 0
 class Thing: pass
 a = Thing(); a.b = Thing(); a.b.c = 1
 def call(n): return n * 2 if n > 1 else n
+class Item:
+    def __init__(self, n=0):
+        self.n = n
+        if n % 7 == 4: raise KeyError(n)
+    def __getitem__(self, i):
+        if i == 3: raise ValueError(i)
+        return self
+    def __add__(self, n):
+        if n == 2: raise KeyError(n)
+        return self
+    @property
+    def here(self):
+        if self.n == 1: raise KeyError(1)
+        return self
 def produce(limit):
     for m in range(limit): yield m
 def spend():
@@ -89,8 +111,12 @@ def drive(coroutine):
 """
 
 
+DESTRUCTOR = "    def __del__(self): x = 1\n"
+
+
 @st.composite
-def programs(draw):
+def programs(draw, has_destructors=False):
+    """When a destructor runs depends on who holds references, as tools do that read variables."""
     functions = []
     for i in range(draw(st.integers(4, 8))):
         text, use = KINDS[draw(st.sampled_from(sorted(KINDS)))]
@@ -98,4 +124,6 @@ def programs(draw):
         if "async" in text or "yield" in text.split("{}", 2)[-1]:
             body = body.replace("return n", "return")
         functions.append(text.format(f"f{i}", indent(body)) + use.format(f"f{i}", f"f{i}") + "\n")
-    return FRAME + "\n".join(functions)
+    # What was left over would end with the interpreter, where no tool watches.
+    frame = FRAME.replace("    def __getitem__", f"{DESTRUCTOR}    def __getitem__") if has_destructors else FRAME
+    return frame + "\n".join(functions) + "\ngc.collect()\n"

@@ -4,13 +4,13 @@ import re
 import subprocess
 import sys
 import textwrap
-import tomllib
 from collections import defaultdict
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import ROOT, TIMEOUT, environment
+import environments
+from conftest import TIMEOUT, environment
 
 
 def needs(*modules):
@@ -21,14 +21,9 @@ def needs(*modules):
 @pytest.fixture(scope="session")
 def installed(build, tmp_path_factory):
     """The `env` of a pytest that finds Kymo and its plugin as in an environment where it is installed."""
-    folder = tmp_path_factory.mktemp("site")
-    about = folder / "kymo-0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: kymo\nVersion: 0\n")
-    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    (about / "entry_points.txt").write_text("".join(
-        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in members.items()) for group, members in points.items()))
-    return {"PYTHONPATH": f"{folder}:{build / 'python'}", "KYMO_PROGRAM": build / "bin" / "kymo", "GITHUB_STEP_SUMMARY": None}
+    site = tmp_path_factory.mktemp("site")
+    environments.install(site, build)
+    return {"PYTHONPATH": site, "KYMO_PROGRAM": build / "bin" / "kymo", "GITHUB_STEP_SUMMARY": None}
 
 
 @pytest.fixture

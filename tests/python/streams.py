@@ -9,6 +9,11 @@ def shape(event):
     return tuple(event.get(field) for field in FIELDS)
 
 
+def without_offsets(events):
+    """Offsets of exceptions out of a call depend on the way that it was made, and so on what is watched.  Lines do not."""
+    return [(*event[:4], None, *event[5:]) if event[0] in ("RAISE", "PY_UNWIND") else event for event in events]
+
+
 def threads_of(events):
     """Lists of events by (pid, tid)."""
     threads = {}

@@ -10,12 +10,16 @@ TIMEOUT = 30
 
 
 class Terminal:
-    def __init__(self, words, environment, prompt, folder="."):
+    """`size`: rows and columns; without it the terminal can do nothing but go on."""
+
+    def __init__(self, words, environment, prompt, folder=".", size=None):
         self.prompt = re.compile(re.escape(prompt) + b"$")
         self.pid, self.fd = pty.fork()
         if not self.pid:
+            if size:
+                termios.tcsetwinsize(0, size)
             os.chdir(folder)
-            os.execve(words[0], words, environment | {"TERM": "dumb", "LC_ALL": "C.UTF-8"})
+            os.execve(words[0], words, environment | {"TERM": "xterm-256color" if size else "dumb", "LC_ALL": "C.UTF-8"})
         self.status = None
 
     def __enter__(self):

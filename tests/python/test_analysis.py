@@ -184,7 +184,7 @@ def test_what_ran_of_the_torture_file(tmp_path):
 def test_times_that_are_not_known():
     """Where each branch was recorded once, two of them that are the same arc are no more than that."""
     analysis = analyse(b"if a or b:\n    x = 1\ny = 1\n", "x.py", **PATTERNS)
-    counts = FileCounts("x.py", sys.version_info[:2], lines={1: 1, 2: 1, 3: 1},
+    counts = FileCounts("x.py", sys.version_info[:2], lines={1: 2, 2: 2, 3: 1},
                         branches={Branch(1, 1, (2,), False): 2, Branch(1, 1, (1, 3), True): 1})
     assert arcs_taken(counts, analysis)[0] == {(1, 2): 2, (1, 3): 1}
     assert arcs_taken(counts, analysis, are_hits_counted=False)[0] == {(1, 2): 1, (1, 3): 1}
@@ -204,6 +204,9 @@ DIFFERENCES = {
         "an exception in a condition, within a `with` that swallows it": (
             "from contextlib import suppress\ndef f(x):\n    with suppress(TypeError):\n"
             "        if x > 1:\n            return 1\n    return 2\nf('text')\n", set(), {(4, 6)}, set()),
+        "an exception on the line of its condition, before what is reached in another way": (
+            "def f(x):\n    match x:\n        case 0: y = 1 // x\n        case 1: y = 1 // x\n    return y\n"
+            "f(1)\ntry: f(0)\nexcept ZeroDivisionError: x = 2\n", {(3, 5)}, set(), set()),
     },
     "sysmon": {
         "a raise on the line of its condition": (

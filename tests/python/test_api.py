@@ -187,8 +187,18 @@ def test_without_the_program_the_error_says_how_to_name_it(run):
 
 
 def test_tool_ids_that_others_hold(run):
+    """The first is one that others do not count on, at the start or later."""
     run("""
         import kymo, sys
+        with kymo.record("b.kymo"):
+            assert [sys.monitoring.get_tool(id) for id in range(6)] == [None] * 5 + ["kymo"]
+        for held, taken in ([5], 4), ([3, 4], 5), ([4, 5], 3), ([3, 4, 5], 0):
+            for id in held:
+                sys.monitoring.use_tool_id(id, "another")
+            with kymo.record("b.kymo", force=True):
+                assert sys.monitoring.get_tool(taken) == "kymo", (held, taken)
+            for id in held:
+                sys.monitoring.free_tool_id(id)
         for id in range(6):
             sys.monitoring.use_tool_id(id, f"tool{id}")
         try:
@@ -196,7 +206,7 @@ def test_tool_ids_that_others_hold(run):
         except RuntimeError as error:
             assert "tool0 (0)" in str(error) and "tool5 (5)" in str(error)
         sys.monitoring.free_tool_id(1)
-        with kymo.record("b.kymo"):
+        with kymo.record("b.kymo", force=True):
             assert sys.monitoring.get_tool(1) == "kymo"
         assert sys.monitoring.get_tool(1) is None
         """)
@@ -370,3 +380,24 @@ def test_exceptions_and_references_are_untouched(run):
             assert measure()
             assert sys.exception() is None
         """)
+
+
+def test_an_interpreter_that_never_joined_and_cannot_may_stop_the_recording(run, of_function):
+    run("""
+        import kymo
+        from kymo import _kymo
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        def inside():
+            return 1
+        kymo.start("a.kymo")
+        inside()
+        other = interpreters.create()
+        failed = interpreters.run_string(other, "import sys; del sys.monitoring; from kymo import _kymo; _kymo.stop()")
+        assert not failed, failed
+        assert not kymo.is_recording()
+        interpreters.destroy(other)
+        """)
+    assert of_function("a.kymo", "inside")

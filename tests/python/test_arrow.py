@@ -448,7 +448,7 @@ def test_export_refuses(recordings, export, tmp_path):
     trace = recordings["calls"]
     for message, status, words in [
         ("there: exists already; -f replaces it", 1, (trace, "--format=arrow", "-o", "there")),
-        ("none/where.incomplete: No such file", 1, (trace, "--format=arrow", "-o", "none/where")),
+        ("none/where: No such file", 1, (trace, "--format=arrow", "-o", "none/where")),
         ("'LIME': no such event", 1, (trace, "--format=arrow", "--kind=LIME")),
         ("there is no test 'a' in the trace", 1, (recordings["contexts"], "--format=arrow", "--test=a")),
         ("nowhere: No such file or directory", 1, ("nowhere", "--format=parquet")),

@@ -237,7 +237,7 @@ def test_tail_of_one_process(trace, everything, kymo):
     for pid in {event["pid"] for event in everything}:
         told = json.loads(kymo("tail", "--json", "--process", pid, trace).stdout)["processes"]
         assert [process["pid"] for process in told] == [pid]
-    assert kymo("tail", "--json", "--process", 1, trace).stdout == '{"processes":[]}\n'
+    assert kymo("tail", "--json", "--process", 1, trace).stdout == '{"processes":[],"unrecorded":[]}\n'
 
 
 def test_verify_and_a_cut_trace(trace, everything, kymo, events, tmp_path):
@@ -246,8 +246,10 @@ def test_verify_and_a_cut_trace(trace, everything, kymo, events, tmp_path):
     cut.write_bytes(whole[:len(whole) * 2 // 3])
     assert kymo("verify", cut, check=False).returncode == 1
     kept = kymo("events", "--jsonl", cut, check=False).stdout.splitlines()
-    assert {tuple(json.loads(line).items()) for line in kept if '"GAP"' not in line} < {
-        tuple(event.items()) for event in everything}
+
+    def key(event):  # a Clock that was cut off made its time more exact
+        return tuple((name, value) for name, value in event.items() if name not in ("t_ns", "t_err_ns"))
+    assert {key(json.loads(line)) for line in kept if '"GAP"' not in line} < {key(event) for event in everything}
     kymo("salvage", "-o", tmp_path / "new.kymo", cut)
     assert kymo("verify", tmp_path / "new.kymo").returncode == 0
     assert len(events(tmp_path / "new.kymo")) == len(kept)

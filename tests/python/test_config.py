@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import environments
 from conftest import TIMEOUT, environment
 
 PROGRAM = """
@@ -136,12 +138,25 @@ def test_the_api_takes_what_it_is_not_told_from_there_too(project, importing, ev
         f"ValueError: {project.folder / 'pyproject.toml'}: [tool.kymo] evens: there is no such option"]
 
 
+@pytest.mark.parametrize("kind", ["a FIFO", "an endless device", "a folder"])
+def test_a_pyproject_that_is_no_file_is_passed_by(kind, project, kymo, importing, tmp_path):
+    """The next one upwards counts."""
+    project('events = "LINE"')
+    path = tmp_path / "below" / "pyproject.toml"
+    {"a FIFO": os.mkfifo, "an endless device": lambda path: path.symlink_to("/dev/zero"), "a folder": os.mkdir}[kind](path)
+    kymo("record", "-qo", "a.kymo", "../app.py", cwd=path.parent)
+    program = "import kymo\nwith kymo.record('b.kymo'):\n    exec('def f(): pass\\nf()')"
+    subprocess.run([sys.executable, "-c", program], cwd=path.parent, env=environment(importing), check=True, timeout=TIMEOUT)
+    for name in "a.kymo", "b.kymo":
+        assert json.loads(kymo("info", "--json", path.parent / name).stdout)["session"]["events"] == "LINE"
+
+
 @pytest.fixture
 def path(tmp_path):
     """path("a/python3", "exit 1"): a script there, or with True this interpreter; returns its folder."""
     def make(name, what):
         program = tmp_path / name
-        program.parent.mkdir(exist_ok=True)
+        program.parent.mkdir(parents=True, exist_ok=True)
         if what is True:
             program.symlink_to(os.path.realpath(sys.executable))
         else:
@@ -179,6 +194,49 @@ def test_else_the_newest_python_that_runs(choose, path):
     assert choose(folder, good).stdout == f"{good}/{VERSION}\n"
     asked = path("c/python3", f'exec {sys.executable} "$@"')  # a shim that runs
     assert choose(asked).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def environment_of_kymo(build, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own") / "venv"
+    environments.make(folder, build)
+    return folder
+
+
+def test_the_python_beside_a_kymo_that_is_run_by_path(environment_of_kymo, path, tmp_path):
+    """Its own environment's comes after KYMO_PYTHON and an activated environment, and before PATH."""
+    own, (folder, other) = environment_of_kymo, (path("a/python3", True), path("active/bin/python", True))
+    path(f"a/{VERSION}", True)
+    path("a/mine", True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "kymo").symlink_to(own / "bin" / "kymo")
+
+    def chosen(*words, folders=(folder,), **env):
+        more = {"KYMO_PYTHON": None, "VIRTUAL_ENV": None, "PATH": ":".join(map(str, folders)), "KYMO_FORCE": 1} | env
+        done = subprocess.run([*words, "record", "-qo", "a.kymo", "-c", "import sys; print(sys.executable)"], text=True,
+                              cwd=own.parent, env=environment(more), capture_output=True, timeout=TIMEOUT)
+        assert (done.returncode, done.stderr) == (0, "")
+        return Path(done.stdout.strip())
+
+    beside = own / "bin" / "python"
+    assert chosen(own / "bin" / "kymo") == chosen("venv/bin/kymo") == chosen("./venv/bin/../bin/kymo") == beside
+    assert chosen(own / "bin" / "kymo", folders=[tmp_path / "nowhere"]) == beside
+    assert chosen(own / "bin" / "kymo", VIRTUAL_ENV=tmp_path / "active") == other / "python"
+    assert chosen(own / "bin" / "kymo", KYMO_PYTHON="mine", VIRTUAL_ENV=tmp_path / "active") == folder / "mine"
+    # By its name, also through a link to it from elsewhere: what `python3` would be.
+    assert chosen("kymo", folders=[folder, own / "bin"]) == folder / "python3"
+    assert chosen(tmp_path / "b" / "kymo") == folder / "python3"
+
+
+def test_verbs_take_the_python_beside_kymo(environment_of_kymo, record, path, tmp_path):
+    """Of the version that recorded, before one on PATH of that version: it has what is installed for it."""
+    trace = record("pass", "--events=calls")
+    folder = path(f"a/{VERSION}", f'echo "not this one" >&2; exec {sys.executable} "$@"')
+    for words in ["top", trace], ["export", "--format=arrow", "-o", tmp_path / "a.arrow", trace]:
+        done = subprocess.run([environment_of_kymo / "bin" / "kymo", *words], text=True, capture_output=True, timeout=TIMEOUT,
+                              env=environment({"KYMO_PYTHON": None, "VIRTUAL_ENV": None, "PATH": f"{folder}:/usr/bin:/bin"}))
+        assert "not this one" not in done.stderr
+        assert words[0] == "top" or f"{environment_of_kymo}/bin/python cannot import it" in done.stderr
 
 
 def test_no_python_is_one_line_that_names_what_was_found(choose, path, tmp_path):

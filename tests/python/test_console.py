@@ -269,7 +269,7 @@ def test_what_nothing_catches(kymo, tmp_path, profile):
     assert console.last("catch uncaught Mine") == "1   uncaught Mine  raised 2 times\n"
     assert console.last("catch uncaught SystemExit") == "1   uncaught SystemExit  raised 1 time\n"
     place = r"--RAISE-- (\w+)\n> .*\((\d+)\)(\w+)\(\)"
-    ways = {"c": ["goto start"], "rc": ["thread 1", "goto end"]}
+    ways = {"c": ["goto start"], "rc": ["thread 1", "goto 100%"]}
     for command, begin in ways.items():
         told = "".join(console.run(*begin, "catch uncaught", *[command] * 6)[len(begin) + 1:])
         met = [(int(line), function, kind) for kind, line, function in re.findall("Breakpoint 1\n(?:\\[.*\n)?" + place, told)]

@@ -522,7 +522,8 @@ def built(tmp_path, features, config, version, *records):
     content = {"id": 1, "file": "a.py", "name": "f", "qualname": "f", "first_line": 3, "bytecode": bytes(2),
                "line_table": bytes([0x80, 1, 0])}
     builder = TraceBuilder(required_features=features)
-    builder.meta(0, ("session", {"config": config}), ("process_seen", {"process": 1, "folder": "1-1-a"}))
+    builder.meta(0, ("session", {"config": config}), ("process_seen", {"process": 1, "folder": "1-1-a"}),
+                 ("process_end", {"process": 1, "how": 1}))
     process = [("process", {"pid": 1, "folder": "1-1-a", "python_hex": version})] if version else []
     builder.meta(1, *process, ("content", content), ("code", {"id": 1, "content": 1}), ("thread", {"thread": 1}))
     builder.chunk(*records, first_ordinal=1, last_ordinal=2).close()

@@ -71,10 +71,10 @@ def test_arms_that_are_taken_late(check_same_sets):
     assert len(once) > 400
 
 
-@pytest.mark.parametrize("tool", [1, 5])
+@pytest.mark.parametrize("tool", [1, 4])
 @pytest.mark.parametrize("is_late, event", [(False, "LINE"), (True, "LINE"), (True, "INSTRUCTION")])
 def test_another_tool_sees_all_of_code_that_runs_often(is_late, event, tool, record, tmp_path):
-    """Beside Kymo, called before it and after it, no fewer places than alone: where a call is instrumented, CPython has more."""
+    """Beside Kymo, which is called after it, no fewer places than alone: where a call is instrumented, CPython has more."""
     script, seen = tmp_path / "beside.py", tmp_path / "seen"
     script.write_text(f"""
 import runpy, sys
@@ -250,9 +250,9 @@ def test_what_an_earlier_tool_with_the_same_id_switched_off_is_seen(build, event
             tools.set_events(tool, 0)
             tools.free_tool_id(tool)
         for profile in sys.argv[1:]:
-            use(3)
+            use(5)
             with kymo.record(profile + ".kymo", events=profile):
-                assert sys.monitoring.get_tool(3) == "kymo"
+                assert sys.monitoring.get_tool(5) == "kymo"
                 f(0), f(1)
         """))
     subprocess.run([sys.executable, script, "coverage", EVERY, "flow"], cwd=tmp_path, check=True, timeout=TIMEOUT,

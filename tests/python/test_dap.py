@@ -23,7 +23,7 @@ def test_what_is_typed_and_pointed_at(recorded, client):
 
     assert {ask(expression, "hover") for expression in ("total", "threading", "line", "x y")} == {"not recorded"}
     assert {ask(expression, "watch") for expression in ("total", "n", "stock", "x + ", "hits")} == {"not recorded"}
-    assert (ask("line", "watch"), ask("caller", "watch"), ask("depth > 1", "repl")) == (str(add), "<module>", "1")
+    assert (ask("line", "watch"), ask("caller", "watch"), ask("depth > 1", "repl")) == (str(add), "<module>", "True")
     assert client.events == []  # it stands where it stood
     assert ask("where", "repl").splitlines()[-2:] == [f"> {program}({add})inner()", "-> total += i"]
     assert ask("hits inner", "repl").startswith("called 6 in all, of them 5 in ")

@@ -113,10 +113,11 @@ def test_conditions(recorded, client):
 
 
 @pytest.mark.parametrize("wrong, why", [
-    ({"condition": "x > 3"}, "no such column: x; known are hits"),
+    ({"condition": "x > 3"}, "x was not recorded: the recording has no values"),
+    ({"condition": "y > 3"}, "no variable y in what was recorded; known are variables, hits"),
     ({"hitCondition": "often"}, "hit count 'often': write 5, >5, >=5, <5, <=5 or %5"),
     ({"hitCondition": "%0"}, "hit count '%0'"),
-    ({"logMessage": "x is {x}"}, "no such column: x; known are hits"),
+    ({"logMessage": "y is {y}"}, "no variable y in what was recorded; known are variables, hits"),
 ])
 def test_what_cannot_be_asked_for_is_refused(recorded, client, wrong, why):
     program, trace = recorded

@@ -213,15 +213,16 @@ def test_expressions(told, client):
     }.items():  # fmt: skip
         assert {evaluate(client, frame, expression, context) for context in ("watch", "hover", "repl", "clipboard")} == {value}
     for expression, why in [("many[55]", "50 of 60 items were"), ("order.nothing", "order has no .nothing"), ("late", "late has no value here"),
-                            ("cost", "cost has no value"), ("nowhere", "has no variable nowhere"), ("total + 1", "is wanted at "),
+                            ("cost", "cost has no value"), ("nowhere", "has no variable nowhere"), ("total + 'x'", "one can calculate with numbers alone"),
                             ("api_key.x", "was redacted"), ("order.items[", "is wanted at ")]:
-        for context in ("hover", "repl"):
+        for context in ("watch", "repl"):
             with pytest.raises(Failure, match=re.escape(why)):
                 evaluate(client, frame, expression, context)
     whole = evaluate(client, frame, "keys", "clipboard")
     assert whole == repr({1: "also one", "two words": 2, (3, 4): 5, "it's": 6, "": 7})
     shown = client.evaluate(expression="order.items", frameId=frame, context="hover")
     assert {item["name"]: item["value"] for item in children(client, shown["variablesReference"])} == {"'tea'": "4.5", "'cup'": "12"}
+    assert evaluate(client, frame, "total + 1 > 17") == "True"
     assert evaluate(client, frame, "depth") == "2"  # what is no variable is computed as ever
     assert client.evaluate(expression="total")["result"] == "16.5"
     with pytest.raises(Failure, match="there is no such frame here"):

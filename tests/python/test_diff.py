@@ -199,6 +199,33 @@ asyncio.run(main())
     assert line_of(program) in [last_line(each) for each in report["differences"][:3] if each["kind"] == "branch"]
 
 
+@pytest.mark.parametrize("way", ["gather", "group"])
+def test_in_which_order_tasks_run_comes_behind_what_they_do(way, run, diff, kymo):
+    program = f"""
+import asyncio, sys
+flag = int(sys.argv[1])
+async def fetch(n):
+    await asyncio.sleep(0.01 * (n * (1 + 2 * flag) % 5))
+    if n == 2 and flag:  # planted
+        raise ValueError(n)
+    return n
+async def gather():
+    await asyncio.gather(*map(fetch, range(5)))
+async def group():
+    async with asyncio.TaskGroup() as tasks:
+        for n in range(5):
+            tasks.create_task(fetch(n))
+asyncio.run({way}())
+"""
+    passed, failed = run(program, 0), run(program, 1, status=1)
+    first, *others = diff(passed, failed)["differences"]
+    assert last_line(first) == line_of(program)
+    exceptions = [each for each in (first, *others) if (each["fail"].get("exception") or {}).get("type") == "ValueError"]
+    assert exceptions and not exceptions[0]["library"]
+    text = kymo("diff", passed, failed, check=False).stdout
+    assert "runners.py" not in text.split("\n\n")[1] and "frames of libraries" in text
+
+
 THREADS = """
 import sys, threading
 first, second = threading.Event(), threading.Event()
@@ -473,7 +500,7 @@ except Exception: pass
     assert "".join(texts).count('# planted <script>alert("&")</script>') >= 2
     assert "<b>Odd</b>" in "".join(texts)
     done = kymo("diff", f"--html={tmp_path}/no/page.html", run(program, 0), run(program, 1), check=False)
-    assert done.returncode == 2 and done.stderr == f"kymo: {tmp_path}/no/page.html: No such file or directory\n"
+    assert done.returncode == 2 and done.stderr == f"kymo: cannot write {tmp_path}/no/page.html: No such file or directory\n"
 
 
 def test_colour_is_for_terminals(run, kymo):

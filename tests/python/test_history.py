@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """kymo.open(): what each property and method gives, and what happens to who uses it wrongly."""
 import ast
+import copy
 import gc
 import inspect
 import json
 import os
+import pickle
 
 import pytest
 from conftest import BUILD, ROOT
 
 import kymo as library
+from kymo._project import Project
 
 PROGRAM = """\
 import threading
@@ -112,7 +115,7 @@ def test_wrong_arguments_are_errors_with_a_message(trace):
         ("no such event", lambda: trace.events(kinds="LIME")), ("there is no thread 9", lambda: trace.events(thread=9)),
         ("there is no thread 9", lambda: cursor.seek(1, thread=9)), ("there is no thread 9", lambda: cursor.switch(9)),
         ("'nowhere' is no time", lambda: cursor.goto("nowhere")), ("there is no break 9", lambda: cursor.remove_break(9)),
-        ("syntax error", lambda: cursor.break_at("program.py", 4, "1 +")), ("'nowhere' is no time", lambda: trace.cursor("nowhere")),
+        ("a value is missing at the end", lambda: cursor.break_at("program.py", 4, "1 +")), ("'nowhere' is no time", lambda: trace.cursor("nowhere")),
     ]:  # fmt: skip
         with pytest.raises(OSError, match=message):
             call()
@@ -229,3 +232,13 @@ def test_the_description_is_json_whatever_the_names(record):
         assert json.dumps(opened.facts)
         # A thread that ends at once may have none.
         assert all(isinstance(thread["name"], (str, type(None))) for thread in opened.threads)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_what_is_open_is_not_copied(path, duplicate):
+    trace = library.open(path)
+    for one in trace, trace.cursor(), trace.events(), Project():
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            duplicate(one)
+    assert next(trace.events()) and trace.cursor().event
+    trace.close()

@@ -80,7 +80,7 @@ work(20_000)
 print("done")
 """, "--events=calls,LINE", "--include=program.py", f"--policy={policy}", "--ring-size=2M")
     out, errors = recording.communicate(timeout=120)
-    assert (recording.returncode, out) == (0, "done\n")
+    assert (recording.returncode, out) == (1, "done\n")
     seen = events(salvage(kymo, errors, tmp_path))
     n = 0
     for event in seen:

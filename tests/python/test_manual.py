@@ -71,7 +71,7 @@ def complete(*words):
 def test_bash_completes_verbs_and_options(verbs):
     assert complete(KYMO, "") == (verbs, True)
     assert complete(KYMO, "s") == (["stats", "source", "suspects", "salvage", "snapshot"], True)
-    assert complete(KYMO, "record", "--no-") == (["--no-stdlib", "--no-sources", "--no-subprocesses"], True)
+    assert complete(KYMO, "record", "--no-") == (["--no-stdlib", "--no-sources", "--no-code-writes", "--no-subprocesses"], True)
     assert complete(KYMO, "record", "--pol") == (["--policy="], False)
     assert complete(KYMO, "events", "-o", "x", "--f") == (["--from=", "--file=", "--function="], False)
 

@@ -3,6 +3,7 @@
 import marshal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def compare(observe, record, events):
     """Hold a recording of @program with --events=@option against what the oracle sees."""
     def run(program, option, wanted, files="programs/oracle/*"):
         program = PROGRAMS / program
-        seen = observe(program, wanted, files)
+        seen = observe(program, [*wanted, "TRACEBACKS"] if option == "flow" else wanted, files)
         trace = record([program], f"--events={option}", *(f"--include={each}" for each in files.split(",")))
         threads = threads_of(events(trace)).values()
         assert not any(map(lost, threads))
@@ -92,3 +93,65 @@ def test_greenlets(option, compare):
 @pytest.mark.parametrize("event", ALONE)
 def test_single_events(event, compare):
     compare("everything.py", event, [event])
+
+
+ONE_LINERS = """
+def f(): return 1
+g = lambda: 2
+def squares(n): return [x * x for x in range(n)]
+def counts(): yield f()
+async def waits(): return g()
+def loop():
+    return f()
+f(); g(); squares(3); list(counts()); loop(); loop()
+try: waits().send(None)
+except StopIteration: pass
+"""
+
+
+@pytest.mark.parametrize("options", [["--events=LINE"], ["--events=LINE,RAISE"]], ids=" ".join)
+def test_lines_of_code_of_a_single_line(options, record, events):
+    """Each entry has its LINE, and no event is shown that was not asked for; code that is left out has none."""
+    wanted = set(options[0].partition("=")[2].split(","))
+    read = [event for event in events(record(ONE_LINERS, *options, "--no-stdlib")) if event["event"] != "GAP"]
+    assert {event["event"] for event in read if event.get("function")} == wanted
+    lines = Counter((event["function"], event["line"]) for event in read if event["event"] == "LINE")
+    entered = {"f": (2, 4), "<lambda>": (3, 2), "squares": (4, 1), "counts": (5, 1), "waits": (6, 1), "loop": (8, 2)}
+    assert {name: (line, lines[name, line]) for name, (line, _) in entered.items()} == entered
+    assert not events(record(ONE_LINERS, *options, "--include=nothing.py"), "--kind=LINE,PY_START")
+
+
+EXCEPTIONS = """
+import contextlib
+def fails():
+    raise KeyError
+def passes_on():
+    try:
+        fails()
+    finally:
+        pass
+def thrown_into():
+    with contextlib.suppress(ValueError):
+        yield
+for _ in range(50):
+    try:
+        passes_on()
+    except KeyError:
+        pass
+    generator = thrown_into()
+    next(generator)
+    with contextlib.suppress(StopIteration):
+        generator.throw(ValueError)
+"""
+
+
+@pytest.mark.parametrize("profile", ["full", "calls", "flow", "PY_UNWIND,PY_THROW,RAISE,RERAISE,EXCEPTION_HANDLED"])
+def test_events_of_exceptions_are_switched_off_nowhere(profile, record, events):
+    """From CPython 3.15 on a callback that returned DISABLE for one of them would switch it off for all of its code object."""
+    told = [(event["event"], event["function"]) for event in events(record(EXCEPTIONS, f"--events={profile}"), "--file=program-1.py")]
+    counts = Counter(told)
+    pairs = [("RAISE", "fails"), ("PY_UNWIND", "fails"), ("RERAISE", "passes_on"), ("PY_UNWIND", "passes_on"),
+             ("PY_THROW", "thrown_into"), ("RAISE", "thrown_into")]
+    if profile not in ("calls", "flow"):
+        pairs += [("EXCEPTION_HANDLED", "passes_on"), ("EXCEPTION_HANDLED", "thrown_into")]
+    assert all(counts[pair] and counts[pair] % 50 == 0 for pair in pairs), counts

@@ -196,4 +196,4 @@ def test_files_are_not_replaced(trace, folder, capsys):
     assert main(["export", "--format=pstats", "-f", "-o", str(out), str(trace)], "0") == 0
     assert pstats.Stats(str(out)).total_calls
     assert main(["export", "--format=gprof", "-o", "/nowhere/x", str(trace)], "0") == 1
-    assert "/nowhere/x.incomplete: No such file" in capsys.readouterr().err
+    assert "/nowhere/x: No such file" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that are recorded by the pytest plugin: what is kept of them, and what their reports say."""
+import itertools
 import json
 import os
 import re
@@ -151,7 +152,7 @@ def test_attempts_are_told_apart(suite, run, marks):
         done = run(folder, f"--kymo={mode}", f"--kymo-dir={mode}", "--reruns=2", status=1)
         trace, = (folder / mode).iterdir()
         assert [end[:3] for end in outcomes(marks(trace))] == expected
-        assert f"test_it.py::test_flaky failed 2 times: kymo replay {mode}/{trace.name}" in done.stdout
+        assert f"test_it.py::test_flaky failed 2 times: kymo replay --test=test_it.py::test_flaky {mode}/{trace.name}" in done.stdout
 
 
 @pytest.mark.parametrize("options", [["--kymo=retain-on-failure"], ["--kymo=on"], ["--kymo=retain-on-failure", "-n2"]], ids=" ".join)
@@ -177,25 +178,32 @@ def test_a_report_ends_with_the_lines_up_to_the_failure(options, suite, run):
             return total
         def test_watched():
             monitoring = sys.monitoring
-            monitoring.use_tool_id(5, "watch")
-            monitoring.register_callback(5, monitoring.events.LINE, watch)
-            monitoring.set_events(5, monitoring.events.LINE)
+            monitoring.use_tool_id(1, "watch")
+            monitoring.register_callback(1, monitoring.events.LINE, watch)
+            monitoring.set_events(1, monitoring.events.LINE)
             try:
                 for value in range(30):
                     work(value)
             finally:
-                monitoring.set_events(5, 0)
-                monitoring.free_tool_id(5)
+                monitoring.set_events(1, 0)
+                monitoring.free_tool_id(1)
                 with open("lines.json", "w") as file:
                     json.dump(lines, file)
         """)
     report = run(folder, *options, "--kymo-last=40", status=1).reports["test_watched"]
     seen = [(Path(file).name, line, function) for file, line, function in report.threads["MainThread"]]
-    watched = [tuple(line) for line in json.loads((folder / "lines.json").read_text())]
+    everything = [tuple(line) for line in json.loads((folder / "lines.json").read_text())]
+    watched = [line for line in everything if line[0] == "test_it.py"]
     # What the finally runs is not what failed.
     raised = max(at for at, line in enumerate(watched) if line[2] == "work")
     assert len(seen) == 40
     assert seen == watched[:raised + 1][-40:]
+    # Lines of contextlib are counted where they were.
+    counts = [len([*group]) for is_other, group in itertools.groupby(everything, lambda line: line[0] != "test_it.py") if is_other]
+    folded = [int(count) for count in re.findall(r"… (\d+) lines? of other code", report.texts[0])]
+    # A worker has another thread, whose lines nobody watched.
+    others = set(folded) - set(counts)
+    assert len(folded) > 1 and max(folded) > 1 and len(set(folded) - others) > 1 and len(others) <= ("-n2" in options)
 
 
 def test_the_last_line_is_where_it_was_raised(suite, run):
@@ -531,10 +539,10 @@ def test_a_baseline_is_saved_and_compared_with(workers, suite, run, comparing):
     named = [name for file in (folder / "good").glob("*.tests.json") for name in json.loads(file.read_text())["passed"]]
     assert sorted(named) == ["test_it.py::test_good", "test_it.py::test_price"]
     before = {file: file.read_bytes() for file in (folder / "good").iterdir()}
-    done = run(folder, "--kymo=retain-on-failure", "--kymo-baseline=good", *workers, status=1)
+    done = run(folder, "--kymo=retain-on-failure", "--kymo-baseline=good", "--kymo-last=0", *workers, status=1)
     assert re.search(r"^  .*test_it.py:5 price", done.stdout, re.M) and "not compared" not in done.stdout
     assert before == {file: file.read_bytes() for file in (folder / "good").iterdir() if file.suffix != ".kymo-index"}
     for file in (folder / "good").glob("*.json"):
         file.write_text("{")
-    done = run(folder, "--kymo=retain-on-failure", "--kymo-baseline=good", *workers, status=1)
+    done = run(folder, "--kymo=retain-on-failure", "--kymo-baseline=good", "--kymo-last=0", *workers, status=1)
     assert "kymo replay" in done.stdout and not re.search(r"^  .*test_it.py:5 price", done.stdout, re.M)

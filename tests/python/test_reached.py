@@ -5,12 +5,12 @@ import shutil
 import subprocess
 import sysconfig
 import textwrap
-import venv
 import zipapp
 from pathlib import Path
 
 import pytest
 
+import environments
 from conftest import ROOT, environment
 
 TABLE = re.findall(r"^\| (.*?) \| (.*?) \| (.*?) ?\|$",
@@ -155,13 +155,7 @@ row("`tox` with `pass_env = KYMO_*, PYTHONPATH`")(tox_with("pass_env = KYMO_*, P
 @pytest.fixture(scope="module")
 def installed(build, tmp_path_factory):
     """The interpreter of a virtual environment that has Kymo as an installation would."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder, symlinks=True)
-    site = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
-    (site / "0-build.pth").write_text(f"{build / 'python'}\n")
-    for name in "kymo.pth", "kymo.start":
-        shutil.copy(ROOT / "pyext" / name, site)
-    return folder / "bin" / "python"
+    return environments.make(tmp_path_factory.mktemp("installed"), build)
 
 
 def check(name, expected, python, kymo, folder):

@@ -118,7 +118,7 @@ def test_every_state_is_that_of_the_model(trace, thread):
         for at in range(3000):
             check(cursor, thread, at)
             assert cursor.next_event() == "moved"
-        cursor.goto("end")
+        cursor.goto("100%")
         for at in range(len(thread.states) - 1, len(thread.states) - 200, -1):
             check(cursor, thread, at)
             assert cursor.prev_event() == "moved"
@@ -169,7 +169,7 @@ def test_stepping_back_goes_on_before_an_outermost_frame(profile, kymo, tmp_path
     thread = Thread(json.loads(line) for line in kymo("events", "--jsonl", output).stdout.splitlines())
     assert sum(len(state.frames) == 1 and state.event["event"] == "PY_START" for state in thread.states) == 301
     with library.open(output) as opened:
-        cursor = opened.cursor("end")
+        cursor = opened.cursor("100%")
         at = len(thread.states) - 1
         for _ in range(2000):
             at = thread.step_over_back(at)
@@ -210,6 +210,23 @@ def test_stepping_out_backwards_leads_into_long_chunks(profile, kymo, events, tm
             assert [frame.function for frame in cursor.stack] == ["caller", "<module>"]
             found.add(cursor.event.n)
     assert len(found) > 5
+
+
+@pytest.mark.parametrize("profile", ["flow", "calls", "full"])
+def test_stepping_out_where_the_caller_only_calls(profile, kymo, tmp_path):
+    """Nothing is recorded of the caller between its calls, which end in later chunks than they begin in."""
+    (tmp_path / "program.py").write_text("def g(n): return n\ndef f():\n    for k in range(99): g(k)\n" + "f()\n" * 60)
+    output = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", output, f"--events={profile}", "--include=program.py", "--ring-size=8K", tmp_path / "program.py")
+    thread = Thread(json.loads(line) for line in kymo("events", "--jsonl", output).stdout.splitlines())
+    with library.open(output) as opened:
+        assert opened.threads[0]["chunks"] > 4
+        cursor = opened.cursor()
+        for at, state in enumerate(thread.states):
+            if len(state.frames) == 2 and state.event["event"] == "PY_START":
+                cursor.seek(*thread.position(at))
+                assert cursor.step_out() == "moved"
+                check(cursor, thread, thread.step_out(at), at)
 
 
 @pytest.mark.parametrize("move", ["step_over", "step_out", "step_in"])
@@ -269,7 +286,7 @@ def test_breaks(method, where, is_hit, trace, thread):
         for at in hits[:40]:
             assert cursor.resume() == "break" and cursor.hit == number
             check(cursor, thread, at)
-        cursor.goto("end")
+        cursor.goto("100%")
         for at in hits[:-40:-1]:
             assert cursor.resume_back() == "break" and cursor.hit == number
             check(cursor, thread, at)

@@ -162,12 +162,10 @@ def test_charts_of_all_kinds_of_runs_are_nested(tmp_path):
         check_chart(data["timeline"])
 
 
-def test_what_is_not_measured_is_marked(page):
-    """The bound of a time goes with it: nothing is shown as if it were exact that is not more than that."""
+def test_sums_are_shown_as_times_and_single_calls_with_their_bounds(page):
     _, data = data_of(page)
-    texts = {row[0]: row[6] for row in data["functions"]}
-    assert texts["fib"].startswith(("<", "~")) or re.fullmatch(r"[\d.]+ (ns|us|ms|s)", texts["fib"])
-    assert any(text.startswith(("<", "~")) for text in texts.values())
+    assert all(re.fullmatch(r"[\d.]+ (ns|us|ms|s)", text) for row in data["functions"] for text in row[6:8] if row[2])
+    assert any(text.startswith(("<", "~")) for text in data["timeline"]["time"])
 
 
 def test_sources_have_hits(page):
@@ -269,10 +267,15 @@ def first_names(browser):
 
 def test_the_table_is_sorted_and_searched(opened, page):
     _, data = data_of(page)
-    by_calls = sorted(data["functions"], key=lambda row: -row[2])
+    is_other = 10
+    everything = sorted(data["functions"], key=lambda row: -row[2])
+    by_calls = [row for row in everything if not row[is_other]]
+    assert 3 < len(by_calls) < len(everything)
     opened.js("document.querySelector('#functions th button[data-key=\"2\"]').click()")
     assert first_names(opened)[:5] == [row[0] for row in by_calls[:5]]
     assert opened.js("document.querySelector('#functions th:nth-child(2)').getAttribute('aria-sort')") == "descending"
+    opened.js("document.getElementById('others').click()")
+    assert first_names(opened)[:5] == [row[0] for row in everything[:5]]
     opened.js("document.querySelector('#functions th button[data-key=\"2\"]').click()")
     assert opened.js("document.querySelector('#functions th:nth-child(2)').getAttribute('aria-sort')") == "ascending"
     opened.js(
@@ -287,6 +290,31 @@ def test_a_function_shows_who_called_it_and_what_it_called(opened):
     assert shown.startswith("add\n")
     callers, _, callees = shown.partition("Called by")[2].partition("It called")
     assert "</script>" in callees + callers and "alert(1)" in callers and "numbers" in callees
+
+
+def test_tables_of_callers_are_sorted(opened):
+    """By numbers, where a cell shows a time in some unit."""
+    opened.js("[...document.querySelectorAll('#functions tbody button')].find(b => b.textContent === '<module>').click()")
+    column = ("[...[...document.querySelectorAll('#selected table')].at(-1).tBodies[0].rows]"
+              ".map(row => Number(row.cells[2].dataset.v))")
+    click = "[...document.querySelectorAll('#selected table')].at(-1).querySelectorAll('th button')[2].click()"
+    opened.js(click)
+    falling = opened.js(column)
+    assert len(falling) > 2 and falling == sorted(falling, reverse=True)
+    opened.js(click)
+    assert opened.js(column) == sorted(falling)
+    assert opened.js("[...document.querySelectorAll('#selected th')].at(-1).getAttribute('aria-sort')") == "ascending"
+
+
+def test_the_timeline_comes_first_and_has_a_scale(opened):
+    assert opened.js("document.querySelector('section h2').textContent") == "Timeline"
+    ticks = "[...document.querySelectorAll('#timeline .ticks span')].map(each => each.textContent)"
+    whole = opened.js(ticks)
+    opened.js("timeline.zoom(0.01)")
+    near = opened.js(ticks)
+    assert 2 <= len(whole) <= 9 and 2 <= len(near) <= 9 and whole != near
+    assert all(re.fullmatch(r"[\d.]+ (ns|us|ms|s)", tick) for tick in whole + near)
+    assert len(set(near)) == len(near), "ticks that say the same"
 
 
 def test_names_are_text(opened):

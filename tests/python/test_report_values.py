@@ -2,7 +2,9 @@
 """`kymo report` of a recording with values: what is shown behind lines, and that it stays text."""
 import html
 import re
+import sys
 
+import kymo as kymo_package
 import pytest
 
 from test_report import data_of
@@ -87,3 +89,29 @@ def test_no_values(page, level, options):
     path = page(level, *options)
     assert behind(path) == {}
     assert not any(row[9] for row in data_of(path)[1]["functions"])
+
+
+def test_values_take_no_python_call_for_each_event(record, tmp_path):
+    """Of millions of events only the last at each line are told: what is done for all of them is done in C."""
+    from kymo.profile import report
+
+    (tmp_path / "program.py").write_text("def add(a, b):\n    c = a + b\n    return c\nn = 0\nwhile n < 6000:\n    n = add(n, 1)\n")
+    trace = record([tmp_path / "program.py"], "--values=locals", "--no-stdlib")
+    calls = 0
+
+    def count(_frame, event, _what):
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        assert report.main(["report", "-o", str(tmp_path / "run.html"), str(trace)]) == 0
+    finally:
+        sys.setprofile(before)
+    with kymo_package.open(trace) as opened:
+        events = sum(1 for _ in opened.events())
+    assert behind(tmp_path / "run.html") == {"def add(a, b):": "a=5999, b=1", "c = a + b": "c=6000", "return c": "-> 6000",
+                                             "n = add(n, 1)": "n=6000", "n = 0": "n=0"}
+    # What there is for each call is what the timeline draws.
+    assert events > 30_000 and calls < 3 * events

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a Python comes to be recorded: kymo.pth, kymo.start, sitecustomize.py, sub-interpreters."""
+import shutil
 import subprocess
 import sys
 import textwrap
-import venv
 
 import pytest
 
+import environments
 from conftest import KYMO, ROOT, TIMEOUT, environment
 
 
 @pytest.fixture(scope="module")
 def installed(build, tmp_path_factory):
     """The interpreter of a virtual environment that has Kymo as an installation would."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder, symlinks=True)
-    site = folder / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-    (site / "0-build.pth").write_text(f"{build / 'python'}\n")
-    for name in "kymo.pth", "kymo.start":
-        (site / name).write_text((ROOT / "pyext" / name).read_text())
-    return folder / "bin" / "python"
+    return environments.make(tmp_path_factory.mktemp("installed"), build)
 
 
 @pytest.fixture
@@ -182,3 +177,15 @@ def test_subinterpreters_in_threads(record, events):
         """))
     inner = [event["event"] for event in events(trace) if event.get("function") == "inner"]
     assert inner.count("PY_START") == inner.count("PY_RETURN") == 60
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 15), reason="a .start file takes its place")
+def test_a_broken_installation_is_one_line(python, tmp_path):
+    """Though site reads the .pth files of a virtual environment twice."""
+    subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True, env=environment())
+    packages, = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    shutil.copy(ROOT / "pyext" / "kymo.pth", packages)
+    done = subprocess.run([tmp_path / "venv" / "bin" / "python", "-c", "print('runs')"], capture_output=True, text=True,
+                          env=environment({"KYMO": 1}))
+    assert (done.returncode, done.stdout) == (0, "runs\n")
+    assert done.stderr == "kymo: this Python is not recorded: No module named 'kymo'\n"

@@ -101,6 +101,22 @@ check(int(sys.argv[1]))
     assert places(found[1])[0] == ("call", "def helper():")
 
 
+def test_a_branch_whose_line_raised_led_nowhere(suspects):
+    """The case was that of the attempts that failed, but what follows it did not begin."""
+    found = suspects("""\
+import sys
+def work(n):
+    match n > 2:
+        case True: n = n // 0
+        case False: n = 1
+    return n
+try: work(int(sys.argv[1]))
+except ZeroDivisionError: pass
+""", [["1"], ["2"]], [["3"], ["4"]])
+    assert [place for suspect in found for place in places(suspect) if "return n" in place] == []
+    assert any(place[0] == "exception" for suspect in found for place in places(suspect))
+
+
 def test_what_happened_first_goes_first(suspects):
     """The consequence stands above the cause in the file."""
     found = suspects("""\

@@ -65,7 +65,7 @@ def in_ns(text):
 
 
 def test_what_took_most(kymo, trace):
-    found = rows(kymo("top", trace).stdout)
+    found = rows(kymo("top", "-n", "500", trace).stdout)
     assert found["quick"][0] == 500 and found["often"][0] == 1 and found["long"][0] == 1
     # It slept for 50 ms; the clock is not read at each event.
     assert in_ns(found["long"][1]) >= 40e6 and list(found)[0] == "long"
@@ -73,7 +73,7 @@ def test_what_took_most(kymo, trace):
 
 @pytest.mark.parametrize(("column", "at"), [("calls", 0), ("total", 2), ("self", 1)])
 def test_sorted(kymo, trace, column, at):
-    found = listed(kymo("top", f"--sort={column}", "-n", "10", trace).stdout)
+    found = listed(kymo("top", "--all", f"--sort={column}", "-n", "10", trace).stdout)
     assert len(found) == 10
     if column == "calls":
         assert [int(row[0]) for row in found] == sorted((int(row[0]) for row in found), reverse=True)
@@ -142,12 +142,12 @@ def running(tmp_path):
 def test_a_recording_that_runs(kymo, running):
     kymo("snapshot", running.pid)
     for named in running.pid, running.record.pid, f"{running.trace}.incomplete":
-        done = kymo("top", named)
+        done = kymo("top", "-n", "500", named)
         assert rows(done.stdout)["first"][0] == 700 and "second" not in rows(done.stdout), named
         assert "it still runs: what its rings hold is not in the file yet" in done.stdout
     running.go_on()
     kymo("snapshot", running.pid)
-    assert rows(kymo("top", running.pid).stdout)["second"][0] == 700
+    assert rows(kymo("top", "-n", "500", running.pid).stdout)["second"][0] == 700
     running.go_on()
     running.end()
     assert "it still runs" not in kymo("top", running.trace).stdout

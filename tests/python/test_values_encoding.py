@@ -2,6 +2,8 @@
 """What a recording says of objects of every kind is what Python says of the same objects: value_oracle.py."""
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import kymo._kymo
@@ -11,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import value_oracle
-from conftest import ROOT
+from conftest import ROOT, TIMEOUT, environment
 
 RECORDER = """
 import json, pickle, sys
@@ -255,6 +257,46 @@ def test_arrays(compare, limits):
     compare(ARRAYS, **limits)
 
 
+# As PyArray_SimpleNewFromData() makes them: of memory that whoever made them takes away again, here as soon as they are made.
+UNOWNED = """
+import ctypes
+import numpy as np
+try:
+    from numpy._core import _multiarray_umath
+except ImportError:
+    from numpy.core import _multiarray_umath
+get = ctypes.pythonapi.PyCapsule_GetPointer
+get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+PYARRAY_NEW, CARRAY = 93, 0x501
+functions = ctypes.cast(get(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_int, ctypes.POINTER(ctypes.c_ssize_t), ctypes.c_int, ctypes.c_void_p,
+                        ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(functions[PYARRAY_NEW])
+libc = ctypes.CDLL(None)
+libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+def gone(dtype):
+    memory = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+    array = new(np.ndarray, 1, (ctypes.c_ssize_t * 1)(4), np.dtype(dtype).num, None, memory, 0, CARRAY, None)
+    assert array.base is None and not array.flags.owndata
+    libc.munmap(memory, 4096)
+    return array
+values = [gone("i8"), gone("f8")[1:], [gone("O")], gone("i4").reshape(2, 2)[1]]
+"""
+
+
+def test_arrays_whose_memory_is_gone(build, importing):
+    pytest.importorskip("numpy")
+    program = UNOWNED + """
+from kymo import _kymo
+for value in values:
+    owned = np.empty_like(value) if type(value) is np.ndarray else [np.empty_like(value[0])]
+    assert 0 < len(_kymo.encode_value(value)) < len(_kymo.encode_value(owned))
+    assert _kymo.fingerprint_value(value) == _kymo.fingerprint_value(value)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT, env=environment(importing))
+    assert done.returncode == 0, done.stderr or done.returncode
+
+
 FRAMES = """
 import numpy as np
 import pandas as pd
@@ -277,6 +319,8 @@ values = [
     pd.Series([1, 2], index=pd.Index(["a", "b"], dtype=object), name="n"), pd.Series(["x", "y"], dtype=object), pd.Series(["x"], dtype="string"),
     pd.Series(pd.timedelta_range("1s", periods=2)), pd.Series([True, None], dtype="boolean"), pd.Series([1, 2], index=pd.date_range("2020", periods=2)),
     pd.Series([1, 2], index=pd.MultiIndex.from_tuples([(1, "a"), (2, "b")])), pd.Series(range(99)), pd.Series(pd.array([1, 2], "Sparse[int]")),
+    pd.DataFrame(np.arange(12).reshape(2, 6)).iloc[:, 1:6:2], pd.DataFrame({b"password": [1], b"b": [2]}),
+    pd.DataFrame([[1, 2]], columns=pd.Index([("a", "password"), ("b", "c")], tupleize_cols=False, dtype=object)),
     pd.Index([1, 2]), pd.NaT, pd.Timestamp(0), pd.Timedelta(5),
 ]
 """

@@ -156,3 +156,34 @@ def test_a_secret_is_nowhere(record, kymo, tmp_path, options):
         ("objects", "secret=<redacted>"), ("Account.fail_with_token", "ValueError  <redacted>"),
     ):
         assert text in kymo("events", f"--function={function}", trace).stdout, (function, text)
+
+
+HIDDEN = ["pass_", "_pass", "db_pass", "PASS1", "smtpPassword", "pw", "db_pw", "pw2", "passcode"]
+SHOWN = ["bypass", "passes", "pass_count", "passenger", "upward", "spwn"]
+KEYS = """
+import collections
+Pair = collections.namedtuple("Pair", "first second")
+def look(values): pass
+for name in {names}:
+    exec(f"def named({{name}}): pass\\nnamed('qzqz' * 3)")
+    look({{name: "qzqz" * 3, name.encode(): "qzqz" * 3, ("a", name): "qzqz" * 3, (1, ("b", name.encode())): "qzqz" * 3, Pair(name, 2): "qzqz" * 3}})
+"""
+
+
+@pytest.mark.parametrize("names, is_hidden", [(HIDDEN, True), (SHOWN, False)])
+def test_names_that_are_a_word_and_parts_of_tuples(names, is_hidden, record, events):
+    """`pass` and `pw` are in many other words."""
+    trace = record(KEYS.format(names=names), "--values=args", "--values-for=look", "--values-for=named", "--events=calls", "--no-sources")
+    values = [json.dumps(event.get("values")) for event in events(trace, "--kind=PY_START") if event["function"] in ("look", "named")]
+    assert len(values) == 2 * len(names)  # each of five is told twice: in the text and in the items
+    for name, named, looked in zip(names, values[::2], values[1::2], strict=True):
+        found = named.count("qzqzqzqz"), looked.count("qzqzqzqz"), looked.count("<redacted>")
+        assert found == ((0, 0, 10) if is_hidden else (1, 10, 0)), (name, named, looked)
+
+
+@pytest.mark.parametrize("word", ["--pw=hush", "--db-pass=hush", "-pw hush", "--pass hush", "--api-key hush", "--cookie=hush"])
+def test_secrets_of_command_lines(word, record, kymo, tmp_path):
+    (tmp_path / "a.py").write_text("pass\n")
+    trace = record([tmp_path / "a.py", *word.split(), "--pass-count=3", "--bypass", "seen"])
+    told = kymo("info", "--json", trace).stdout
+    assert "hush" not in told and "[redacted]" in told and "--pass-count=3" in told and "seen" in told

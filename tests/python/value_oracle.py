@@ -47,7 +47,9 @@ def cut_text(text, limit):
 
 def is_secret(name):
     """By one of the words that count always."""
-    return isinstance(name, str) and "password" in name
+    if isinstance(name, tuple):
+        return any(map(is_secret, name))
+    return "password" in (name.decode() if isinstance(name, bytes) else name) if isinstance(name, (str, bytes)) else False
 
 
 class Oracle:
@@ -252,7 +254,7 @@ class Oracle:
 
     def array(self, value):
         kind = value.dtype.kind
-        dtype = f"|V{value.dtype.itemsize}" if kind == "V" else str(value.dtype).partition("[")[0]
+        dtype = f"|V{value.dtype.itemsize}" if kind == "V" else str(value.dtype)
         owner = value
         while isinstance(owner, sys.modules["numpy"].ndarray):
             owner = owner.base

@@ -34,6 +34,7 @@ static inline struct kymo_producer *recording_event(const struct kymo_host *host
 {
 	struct kymo_producer *p = kymo_producer;
 
+	kymo_claim(p, host);
 	if (!kymo_is_ready(p) && !(p = kymo_refill(host)))
 		return NULL;
 	kymo_check_switch(p, host);
@@ -45,6 +46,7 @@ static inline struct kymo_producer *recording_branch(const struct kymo_host *hos
 {
 	struct kymo_producer *p = kymo_producer;
 
+	kymo_claim(p, host);
 	if (!kymo_is_ready_for_branch(p) && !(p = kymo_refill(host)))
 		return NULL;
 	kymo_check_switch(p, host);

@@ -5,7 +5,7 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p, pythonapi
 
-from kymo._library import Error, as_bytes, as_text, load
+from kymo._library import as_bytes, failure, load
 
 STREAM, SCHEMA = b"arrow_array_stream", b"arrow_schema"
 
@@ -106,7 +106,7 @@ class Table:
         result = _library.kymo_arrow_open(
             as_bytes(self._path), byref(wanted), byref(stream), message, len(message))  # fmt: skip
         if result:
-            raise Error(-result, as_text(message.value), self._path)
+            raise failure(result, message.value, self._path)
         return _capsule(stream)
 
     def __arrow_c_stream__(self, requested_schema=None):

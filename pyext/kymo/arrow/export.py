@@ -3,14 +3,13 @@
 
 import argparse
 import contextlib
-import os
 import re
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import NoReturn
 
 from kymo import Error
+from kymo._output import output_file
 from kymo.arrow import Table
 
 FAILURE, USAGE = 1, 2
@@ -65,8 +64,7 @@ def main(argv: list[str], version: str = "") -> int:
         _write(table, options)
     except (Error, OSError) as error:
         if not isinstance(error, BrokenPipeError):
-            print(f"kymo: {error.filename}: {error.strerror}" if error.filename and not isinstance(error, Error) else
-                  f"kymo: {error.strerror or error}", file=sys.stderr)  # fmt: skip
+            print(f"kymo: {error.filename}: {error.strerror}" if error.filename else f"kymo: {error.strerror or error}", file=sys.stderr)
         return FAILURE
     except _Missing as error:
         print(f"kymo: {error}", file=sys.stderr)
@@ -118,16 +116,8 @@ def _output(options: argparse.Namespace):
         yield sys.stdout.buffer
         sys.stdout.flush()
         return
-    if os.path.exists(options.output) and not os.path.isfile(options.output):  # a device or a pipe
-        with open(options.output, "wb") as file:
-            yield file
-        return
-    if not options.force and os.path.lexists(options.output):
-        raise FileExistsError(17, "exists already; -f replaces it", options.output)
-    partial = Path(f"{options.output}.incomplete")
     try:
-        with open(partial, "wb") as file:
+        with output_file(options.output, options.force) as file:
             yield file
-        os.replace(partial, options.output)
-    finally:
-        partial.unlink(missing_ok=True)
+    except FileExistsError:
+        raise FileExistsError(17, "exists already; -f replaces it", options.output) from None

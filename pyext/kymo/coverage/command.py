@@ -33,6 +33,7 @@ def coverage_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--format", choices=FORMATS)
     add("-o", "--output")
+    add("-f", "--force", action="store_true")  # as other verbs have it: what is there is replaced anyway
     add("--sort")
     add("--precision", type=int)
     add("--fail-under", type=float)

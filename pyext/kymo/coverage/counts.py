@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from itertools import islice
 
-from kymo._library import Error, as_bytes, as_text, load
+from kymo._library import as_bytes, as_text, failure, load
 from kymo.coverage.model import Branch, Counts, FileCounts
 
 _CONTEXTS, _HITS, _BRANCHES, _SOURCE, _VERIFIED, _INCOMPLETE = 1, 2, 4, 8, 16, 32
@@ -69,7 +69,7 @@ def read(paths: Iterable[str | os.PathLike[str]], *, contexts: bool = False) -> 
             as_bytes(path), _CONTEXTS if contexts else 0, byref(found), message, len(message)
         )
         if result:
-            raise Error(-result, as_text(message.value), os.fspath(path))
+            raise failure(result, message.value, path)
         try:
             total.add(found.contents, contexts)
         finally:

@@ -10,6 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 
+from kymo._output import PRIVATE, new_name
 from kymo.coverage.errors import CoverageError
 from kymo.coverage.model import Branch, Counts, FileCounts
 
@@ -44,29 +45,21 @@ CREATE TABLE context_branch (
 
 def write(counts: Counts, path: str, version: str, replace: bool) -> None:
     """The file is there when it is complete.  @version: of Kymo."""
-    with new_database(path, replace) as database:
+    with new_database(path, replace, PRIVATE) as database:
         database.executescript(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; {_SCHEMA}")
         _fill(database, counts, version)
 
 
 @contextlib.contextmanager
-def new_database(path: str, replace: bool) -> Iterator[sqlite3.Connection]:
+def new_database(path: str, replace: bool, mode: int) -> Iterator[sqlite3.Connection]:
     """A database that is at @path when what is done with it has succeeded, and not before."""
-    temporary = f"{path}.incomplete-{os.getpid()}"
-    try:
-        database = sqlite3.connect(temporary)
+    with new_name(path, replace) as temporary:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         try:
-            with database:
+            with contextlib.closing(sqlite3.connect(temporary)) as database, database:
                 yield database
-        finally:
-            database.close()
-        # Another run may have made the file meanwhile: a link does not replace it.
-        os.replace(temporary, path) if replace else os.link(temporary, path)
-    except sqlite3.Error as error:
-        raise CoverageError(f"{path}: cannot be written: {error}") from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        except sqlite3.Error as error:
+            raise CoverageError(f"{path}: cannot be written: {error}") from None
 
 
 def _fill(database: sqlite3.Connection, counts: Counts, version: str) -> None:

@@ -4,6 +4,7 @@
 import datetime
 import sqlite3
 
+from kymo._output import SHARED
 from kymo.coverage.counts_file import new_database
 from kymo.coverage.model import FileCounts
 from kymo.coverage.report import Report
@@ -32,7 +33,7 @@ CREATE TABLE tracer (file_id integer primary key, tracer text, foreign key (file
 
 def write(report: Report, path: str) -> None:
     """The file replaces what is at @path when it is complete."""
-    with new_database(path, True) as database:
+    with new_database(path, True, SHARED) as database:
         database.executescript(_SCHEMA)
         _fill(database, report)
 

@@ -58,6 +58,9 @@ def _unexecuted(scope: Scope, seen: set[str]) -> Iterator[FileCounts]:
 
 
 def _read(path: str) -> bytes | None:
+    """None: it is no file, or cannot be read."""
+    if not os.path.isfile(path):
+        return None
     try:
         with open(path, "rb") as file:
             return file.read()

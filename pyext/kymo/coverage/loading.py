@@ -40,7 +40,8 @@ def _read_database(path: str) -> Counts:
 
 
 def _read_trace(path: str) -> Counts:
-    from kymo.coverage.counts import Error, read
+    from kymo._library import Error
+    from kymo.coverage.counts import read
 
     try:
         return read([path], contexts=True)

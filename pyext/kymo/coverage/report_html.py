@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterator
 from html import escape
 
-from kymo._page import code, head, text
+from kymo._page import cards, code, head, text
+from kymo._output import output_file
 from kymo.coverage import source_text
 from kymo.coverage.report import Report
 from kymo.coverage.report_text import natural_key
 from kymo.coverage.results import FileResult, Numbers
 
 _STYLE = """
+.files { font-variant-numeric: tabular-nums; } .files th { color: var(--dim); font-size: .85rem; }
+.legend span { border-left: .3rem solid; padding: 0 .8rem 0 .4rem; } .files .share { min-width: 7rem; }
 .files th, .files td { padding: .3rem .6rem; text-align: right;
   border-bottom: 1px solid var(--line); white-space: nowrap; }
 .files th:first-child, .files td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; }
@@ -30,12 +33,17 @@ _STYLE = """
   .files th:first-child, .files td:first-child { flex-basis: 100%; }
   .files th:empty, .files td:empty { display: none; } .source td { padding: 0 .2rem; } }
 """
-_LEGEND = "Marks: <b>!</b> did not run · <b>~</b> ran, but not all of its branches · <b>-</b> excluded."
+_LEGEND = (
+    '<span style="border-color: var(--ran-edge)">ran</span>'
+    '<span style="border-color: var(--miss-edge)"><b>!</b> did not run</span>'
+    '<span style="border-color: var(--part-edge)"><b>~</b> ran, but not all of its branches</span>'
+    '<span style="border-color: var(--skip-edge)"><b>-</b> excluded</span>'
+)
 _MOST_CONTEXTS = 200  # listed for a line
 
 
 def write(report: Report, folder: str) -> None:
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
     pages = {result.name: _page_name(result.name) for result in report.results}
     _save(folder, "index.html", "".join(_index(report, pages)))
     for result in report.results:
@@ -44,8 +52,8 @@ def write(report: Report, folder: str) -> None:
 
 
 def _save(folder: str, name: str, text: str) -> None:
-    with open(os.path.join(folder, name), "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    with output_file(os.path.join(folder, name)) as file:
+        file.write(text.encode(errors="replace"))
 
 
 def _page_name(name: str) -> str:
@@ -74,7 +82,18 @@ def _cells(report: Report, numbers: Numbers) -> str:
     values = [numbers.statements, numbers.missing, numbers.excluded]
     if report.has_branches:
         values += [numbers.branches, numbers.partial]
-    return "".join(f"<td>{value}</td>" for value in [*values, report.percent_text(numbers.percent) + "%"])
+    covered = f'<td class="share" style="--part: {numbers.percent:.1f}%">{report.percent_text(numbers.percent)}%</td>'
+    return "".join(f"<td>{value}</td>" for value in values) + covered
+
+
+def _facts(report: Report, numbers: Numbers) -> str:
+    facts = [
+        ("covered", report.percent_text(numbers.percent) + "%"), ("statements", str(numbers.statements)),
+        ("missing", str(numbers.missing)), ("excluded", str(numbers.excluded)),
+    ]  # fmt: skip
+    if report.has_branches:
+        facts += [("branches", str(numbers.branches)), ("partial", str(numbers.partial))]
+    return cards(facts)
 
 
 def _about(report: Report) -> str:
@@ -90,7 +109,7 @@ def _about(report: Report) -> str:
 def _index(report: Report, pages: dict[str, str]) -> Iterator[str]:
     title = report.settings.html_title
     yield head(title, _STYLE)
-    yield f"<h1>{text(title)}: {report.percent_text(report.total.percent)}%</h1>{_about(report)}\n"
+    yield f"<h1>{text(title)}: {report.percent_text(report.total.percent)}%</h1>{_facts(report, report.total)}\n"
     columns = "".join(f"<th>{column}</th>" for column in _columns(report))
     yield f'<div class="wide"><table class="files"><thead><tr><th>File</th>{columns}</tr></thead>\n<tbody>\n'
     left_out = 0
@@ -103,17 +122,14 @@ def _index(report: Report, pages: dict[str, str]) -> Iterator[str]:
     yield f"</tbody><tfoot><tr><td>Total</td>{_cells(report, report.total)}</tr></tfoot></table></div>\n"
     if left_out:
         yield f"<p>{left_out} covered or empty files are left out.</p>"
-    yield "</body></html>\n"
+    yield f"{_about(report)}</body></html>\n"
 
 
 def _page(report: Report, result: FileResult) -> Iterator[str]:
     yield head(result.name, _STYLE)
     yield f'<p><a href="index.html">{text(report.settings.html_title)}</a></p>'
     yield f"<h1>{text(result.name)}: {report.percent_text(result.numbers.percent)}%{_marks(result)}</h1>\n"
-    columns = "".join(f"<th>{column}</th>" for column in _columns(report))
-    yield f'<div class="wide"><table class="files"><thead><tr><th></th>{columns}</tr></thead>'
-    yield f"<tbody><tr><td></td>{_cells(report, result.numbers)}</tr></tbody></table></div>\n"
-    yield f"<p>{_LEGEND}</p>{_about(report)}\n"
+    yield f'{_facts(report, result.numbers)}<p class="legend">{_LEGEND}</p>\n'
     lines = source_text.lines(result.counts.source) if result.counts.source is not None else None
     if lines is None:
         yield "<p>The trace does not hold the source: only lines of code that ran are known, by their numbers.</p>"
@@ -122,7 +138,7 @@ def _page(report: Report, result: FileResult) -> Iterator[str]:
     yield '<table class="source"><tbody>\n'
     for number, line in enumerate(lines, 1):
         yield _line(report, result, number, line, contexts.get(number))
-    yield "</tbody></table></body></html>\n"
+    yield f"</tbody></table>{_about(report)}</body></html>\n"
 
 
 def _state(result: FileResult, line: int) -> tuple[str, str, str]:

@@ -6,11 +6,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
+from kymo._project import Project
 from kymo.coverage.errors import CoverageError
 from kymo.coverage.patterns import Patterns, absolute
 from kymo.coverage.settings import Settings
 
-# On Linux each interpreter has its library there, and what is installed for it inside of that.
 _LIBRARY = re.compile(r"(.*?)/lib(?:64)?/python3(?:\.\d+t?)?(?=/)|.*/python3\d+\.zip(?=/)")
 _INSTALLED = re.compile(r".*/(?:site|dist)-packages(?=/)")
 _IMPORTABLE = re.compile(r"[^.#~!$@%^&*()+=,]+\.pyw?")
@@ -21,7 +21,7 @@ class Scope:
     """Decides about names of files.  @files are all that were recorded: they show where the interpreters were."""
 
     def __init__(self, settings: Settings, files: Iterable[str]):
-        self._prefixes = {match[1] for file in files if (match := _LIBRARY.match(file)) and match[1]}
+        self._project = Project(files=files)
         self._folders = [folder for folder in settings.source if os.path.isdir(folder)]
         self._packages = [name for name in settings.source if not os.path.isdir(name)] + settings.source_pkgs
         for folder in settings.source_dirs:
@@ -44,7 +44,7 @@ class Scope:
         elif self._run_include:
             is_in = self._run_include.match(path)
         else:
-            is_in = not self._is_foreign(path)
+            is_in = self._project.has(path) and not path.startswith(_KYMO + "/")
         if not is_in or self._run_omit.match(path) or self._report_omit.match(path):
             return False
         return not self._report_include or self._report_include.match(path)
@@ -80,14 +80,6 @@ class Scope:
 
     def _is_installed(self, path: str) -> bool:
         return bool(_INSTALLED.match(path))
-
-    def _is_foreign(self, path: str) -> bool:
-        """The standard library, what is installed beside it, its scripts, and Kymo."""
-        if _LIBRARY.match(path) or self._is_installed(path) or path.startswith(_KYMO + "/"):
-            return True
-        folder = os.path.dirname(path)
-        is_script = os.path.basename(folder) == "bin" and os.path.dirname(folder) in self._prefixes
-        return is_script or path.endswith("/kymo/inject/sitecustomize.py")
 
 
 def _is_of_package(path: str, name: str) -> bool:

@@ -135,7 +135,8 @@ def read_settings(rcfile: str | None = None) -> Settings:
         ("tox.ini", False),
         ("pyproject.toml", False),
     ):
-        sections = _read(name, is_ours)
+        # A FIFO or a device would keep us waiting.
+        sections = _read(name, is_ours) if os.path.isfile(name) else None
         if sections or (sections is not None and is_ours):
             return _apply(sections, name)
     return Settings()

@@ -15,6 +15,7 @@ def arcs_taken(
 
     Those of a definition with its body on its line are taken from the counts of lines and calls, which no branch tells;
     so are those of `async for` before 3.14, which had no events of it.
+    An exception may leave a statement after its branch, so an arc was taken as often as where it leads was reached, at most.
     The second result has the branches of lines with a choice that fit none of their arcs: they count as nothing.
     """
     ways: dict[int, set[int]] = {}
@@ -34,6 +35,8 @@ def arcs_taken(
         for line, iterable in analysis.async_loops.items():
             if len(ways.get(line, ())) == 2:
                 _count_async_loop(line, iterable, ways[line], counts.lines, analysis, are_hits_counted, taken)
+    reached = _reached(counts.lines, analysis)
+    taken = {(line, to): min(hits, reached.get(to, 0)) if to > 0 else hits for (line, to), hits in taken.items()}
     return {arc: hits if are_hits_counted else 1 for arc, hits in taken.items() if hits}, unknown
 
 
@@ -83,6 +86,13 @@ def _count_async_loop(line: int, iterable: int, ways: set[int], lines: Mapping[i
 
 
 def _hits(statement: int, lines: Mapping[int, int], analysis: Analysis) -> int:
-    return lines.get(statement) or max(
-        (hits for line, hits in lines.items() if analysis.first_line(line) == statement), default=0
-    )
+    return lines.get(statement) or _reached(lines, analysis).get(statement, 0)
+
+
+def _reached(lines: Mapping[int, int], analysis: Analysis) -> dict[int, int]:
+    """By statement, how often the line of it ran that ran most: the first one need not be where it begins."""
+    most: dict[int, int] = {}
+    for line, hits in lines.items():
+        statement = analysis.first_line(line)
+        most[statement] = max(most.get(statement, 0), hits)
+    return most

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable
 
+from kymo._output import SHARED, output_file
 from kymo.coverage.report import Report
 
 
@@ -47,5 +48,6 @@ def _save(lines: Iterable[str], output: str) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    with open(output, "w", encoding="utf-8") as file:
-        file.write(text)
+    # Neither source nor values, and for other programs: as coverage.py's.
+    with output_file(output, mode=SHARED) as file:
+        file.write(text.encode())

@@ -9,7 +9,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64,
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kymo._library import Error, as_bytes, as_text, load
+from kymo._library import as_bytes, as_text, failure, load
 
 _LINES = 1
 _CUT, _MORE = 1, 2
@@ -192,7 +192,7 @@ def read(path: str | os.PathLike[str], wanted: Slice = Slice(), *, lines: bool =
     found, message = POINTER(_Profile)(), ctypes.create_string_buffer(512)
     result = _library.kymo_profile_read(as_bytes(path), byref(raw), byref(found), message, len(message))
     if result:
-        raise Error(-result, as_text(message.value), os.fspath(path))
+        raise failure(result, message.value, path)
     try:
         return _convert(found.contents)
     finally:

@@ -8,7 +8,6 @@ rebuilt, and calls have none.
 from collections.abc import Iterator
 
 from kymo.profile._tree import Function, Profile
-from kymo.profile.durations import rounded
 from kymo.profile.edges import Edge, EdgeTimes, edges_of, times_of
 from kymo.profile.names import one_line, qualified
 
@@ -70,7 +69,7 @@ def write(profile: Profile, version: str) -> Iterator[str]:
         for number, ns, err_ns, hits in own:
             is_first = number == function.line
             calls, resumes = (each.calls, each.resumes) if is_first else (0, 0)
-            costs = [rounded(ns, err_ns), err_ns, calls, resumes, hits]
+            costs = [ns, err_ns, calls, resumes, hits]
             totals = [a + b for a, b in zip(totals, costs, strict=True)]
             yield " ".join(map(str, [number, *(costs if has_lines else costs[:-1])]))
         for edge, times in edges.get(function, ()):
@@ -78,7 +77,7 @@ def write(profile: Profile, version: str) -> Iterator[str]:
             yield f"cfn={functions(names.get(edge.callee, qualified(edge.callee)))}"
             yield f"calls={times.entries} {edge.callee.line}"
             yield (
-                f"{edge.line or function.line} {rounded(times.added_ns, times.total_err_ns)} {times.total_err_ns} "
+                f"{edge.line or function.line} {times.added_ns} {times.total_err_ns} "
                 f"{times.added_calls}"
             )
         yield ""

@@ -4,7 +4,6 @@
 from collections.abc import Iterator
 
 from kymo.profile._tree import Node, Profile
-from kymo.profile.durations import rounded
 from kymo.profile.edges import function_of, walk
 from kymo.profile.names import with_place
 
@@ -23,7 +22,7 @@ def write(profile: Profile) -> Iterator[str]:
             stack.pop()
             continue
         stack.append(frame(node))
-        ns = rounded(node.self_ns, node.self_err_ns)
+        ns = node.self_ns
         if ns:
             text = ";".join(stack)
             sums[text] = sums.get(text, 0) + ns

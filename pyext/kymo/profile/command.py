@@ -31,6 +31,12 @@ class Parser(argparse.ArgumentParser):
         for name in ("--thread", "--test", "--function"):
             self.add_argument(name)
 
+    def add_shown(self) -> None:
+        """--all and --file."""
+        either = self.add_mutually_exclusive_group()
+        either.add_argument("--all", action="store_true", dest="is_all")
+        either.add_argument("--file", metavar="GLOB")
+
 
 def time(text: str) -> int:
     """Nanoseconds of "1.5", "1.5s", "12ms", "30us" or "5ns"."""

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations of which a bound of the error is known, with no more digits than were measured; all in nanoseconds."""
+"""Durations of which a bound of the error is known; all in nanoseconds.
+
+Of one call no more is shown than was measured.  What many calls took together is known better than its bound, which takes every
+one of them for as wrong as it can be: see profile/spread.h.
+"""
 
 _UNITS = (("ns", 0), ("us", 3), ("ms", 6), ("s", 9))
 
@@ -9,24 +13,15 @@ def is_measured(ns: int, err_ns: int) -> bool:
     return ns > err_ns or not err_ns
 
 
-def rounded(ns: int, err_ns: int) -> int:
-    """To the decimal place of the first digit of its error bound."""
-    return _to_place(ns, _place(err_ns))
-
-
-def seconds(ns: int, err_ns: int) -> float:
-    """The same, in seconds."""
-    return rounded(ns, err_ns) / 1e9
-
-
-def seconds_text(ns: int, err_ns: int) -> str:
-    """The same as text, with microseconds at most."""
-    place = min(max(_place(err_ns) if err_ns else 0, 3), 8)
-    return f"{_to_place(ns, place) / 1e9:.{9 - place}f}"
-
-
 def text(ns: int, err_ns: int, digits: int = 4) -> str:
-    """For people: "12.35 ms", with at most `digits` digits.
+    """A sum for people: "12.35 ms", with at most `digits` digits; two, where its bound leaves less."""
+    place = max(min(_place(err_ns), _place(ns) - 1), _place(ns) - digits + 1)
+    value = _to_place(ns, place)
+    return _with_unit(value, max(place, _place(value) - digits + 1))
+
+
+def bounded_text(ns: int, err_ns: int, digits: int = 4) -> str:
+    """The time of one call: as text(), with no more digits than its bound leaves.
 
     If it is not more than its error bound, "~20 ms": it may have been anything up to their sum; or, where even that digit is
     not known, "<2.5 us": the most that it can have been.

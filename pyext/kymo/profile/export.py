@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
+from kymo._output import output_file
 from kymo.profile import _tree, command
 from kymo.profile._tree import Profile
 
@@ -80,13 +81,5 @@ def _write(write: Callable[[BinaryIO], None], output: str) -> None:
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    # A file is there when all of it is.
-    unfinished = f"{output}.incomplete"
-    try:
-        with open(unfinished, "wb") as file:
-            write(file)
-        os.replace(unfinished, output)
-    except BaseException:
-        if os.path.exists(unfinished):
-            os.unlink(unfinished)
-        raise
+    with output_file(output) as file:
+        write(file)

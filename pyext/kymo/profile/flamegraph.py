@@ -22,8 +22,7 @@ class Numbers:
 
 HOW = (
     "As wide as it took time, with all that it called below it; places side by side are in no order of time. Choose "
-    "one to zoom to it. A dashed edge: some of its calls were not seen to begin or to end. Hatched: several together. ≲: "
-    "its time is not more than the bound of its error."
+    "one to zoom to it. A dashed edge: some of its calls were not seen to begin or to end. Hatched: several together."
 )
 
 

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flat profile and call graph as text, as gprof prints them.
 
-That a generator or coroutine goes on is a call.  Times that are not more than the bound of their error are marked with
-< in the flat profile; the call graph has no room for that.
+That a generator or coroutine goes on is a call.
 """
 
 import functools
 from collections.abc import Iterator
 
 from kymo.profile._tree import Function, FunctionTimes, Profile
-from kymo.profile.durations import error_text, is_measured, rounded, seconds_text
+from kymo.profile.durations import error_text
 from kymo.profile.edges import EdgeTimes, edges_of, times_of
 from kymo.profile.names import distinct, qualified
 
@@ -36,33 +35,25 @@ def _flat(functions: list[FunctionTimes], names: dict[Function, str], observed: 
     yield "Each call was recorded; no time is a sample."
     yield "  %   cumulative   self              self     total           "
     yield " time   seconds   seconds    calls  us/call  us/call  name    "
-    cumulative_ns = cumulative_err_ns = 0
+    cumulative_ns = 0
     for each in functions:
         cumulative_ns += each.self_ns
-        cumulative_err_ns += each.self_err_ns
         entries = each.calls + each.resumes
         yield (
-            f"{_percent(rounded(each.self_ns, each.self_err_ns), observed):6.2f} "
-            f"{seconds_text(cumulative_ns, cumulative_err_ns):>10s} {_marked(each.self_ns, each.self_err_ns):>10s} "
-            f"{entries:8d} {_each(each.self_ns, each.self_err_ns, entries):>8s} "
-            f"{_each(each.total_ns, each.total_err_ns, entries):>8s}  {names[each.function]}"
+            f"{_percent(each.self_ns, observed):6.2f} "
+            f"{_seconds(cumulative_ns):>10s} {_seconds(each.self_ns):>10s} "
+            f"{entries:8d} {_each(each.self_ns, entries):>8s} "
+            f"{_each(each.total_ns, entries):>8s}  {names[each.function]}"
         )
 
 
-def _marked(ns, err_ns):
-    if is_measured(ns, err_ns):
-        return seconds_text(ns, err_ns)
-    return "<" + seconds_text(ns + err_ns, 0)
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:.6f}"
 
 
-def _each(ns, err_ns, entries):
+def _each(ns: int, entries: int) -> str:
     """Microseconds of each call."""
-    if not entries:
-        return ""
-    if not is_measured(ns, err_ns):
-        return f"<{(ns + err_ns) / entries / 1000:.2f}"
-    decimals = max(0, min(2, 4 - len(str(err_ns // entries)))) if err_ns >= entries else 2
-    return f"{ns / entries / 1000:.{decimals}f}"
+    return f"{ns / entries / 1000:.2f}" if entries else ""
 
 
 class _Graph:
@@ -198,7 +189,7 @@ def _cycle_entry(graph: _Graph, number: int, cycle: list[Function], observed: in
     for function in cycle:
         each = graph.by_function[function]
         entries = each.calls + each.resumes
-        times = f"{_self(each):>10s} {seconds_text(_children(each), each.total_err_ns):>10s}"
+        times = f"{_self(each):>10s} {_seconds(_children(each)):>10s}"
         yield f"{'':13s}{times} {entries:>15d}             {graph.shown[function]}"
     yield SEPARATOR
 
@@ -208,13 +199,13 @@ def _children(each: FunctionTimes) -> int:
 
 
 def _self(each: FunctionTimes) -> str:
-    return seconds_text(each.self_ns, each.self_err_ns)
+    return _seconds(each.self_ns)
 
 
 def _primary(index: int, each: FunctionTimes, called: str, name: str, observed: int) -> str:
     return (
-        f"{f'[{index}]':6s} {_percent(rounded(each.total_ns, each.total_err_ns), observed):5.1f} "
-        f"{_self(each):>10s} {seconds_text(_children(each), each.total_err_ns):>10s} {called:>15s}         {name}"
+        f"{f'[{index}]':6s} {_percent(each.total_ns, observed):5.1f} "
+        f"{_self(each):>10s} {_seconds(_children(each)):>10s} {called:>15s}         {name}"
     )
 
 
@@ -224,6 +215,6 @@ def _relative(graph: _Graph, caller: Function, callee: Function, times: EdgeTime
         return f"{times.entries:>50d}             {shown}"
     each = graph.by_function[callee]
     own_ns = each.self_ns * times.added_ns // each.total_ns if each.total_ns else 0
-    own, children = (seconds_text(ns, times.total_err_ns) for ns in (own_ns, times.added_ns - own_ns))
+    own, children = (_seconds(ns) for ns in (own_ns, times.added_ns - own_ns))
     called = f"{times.entries}/{graph.from_outside(callee)}"
     return f"{'':13s}{own:>10s} {children:>10s} {called:>15s}             {shown}"

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from kymo.profile._tree import Node, Profile, Thread
-from kymo.profile.durations import rounded
 from kymo.profile.edges import function_of
 from kymo.profile.names import qualified, thread_name, with_place
 
@@ -90,7 +89,7 @@ def encode(profile: Profile) -> bytes:
         message += _bytes(1, _number(1, strings(kind)) + _number(2, strings(unit)))
     labels = {thread: _labels(thread, strings) for thread in profile.threads}
     for node in profile.nodes:
-        values = node.calls, node.resumes, rounded(node.self_ns, node.self_err_ns), node.self_err_ns
+        values = node.calls, node.resumes, node.self_ns, node.self_err_ns
         message += _bytes(2, _packed(1, _stack(node, tables)) + _packed(2, values) + labels[node.thread])
     message += tables.encoded
     comments = [strings(f"{profile.lost} events were lost")] if profile.lost else []

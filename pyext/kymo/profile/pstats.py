@@ -11,7 +11,6 @@ import marshal
 from typing import BinaryIO
 
 from kymo.profile._tree import Function, Profile
-from kymo.profile.durations import rounded
 from kymo.profile.edges import edges_of, times_of
 
 Label = tuple[str, int, str]
@@ -33,16 +32,10 @@ def stats(profile: Profile) -> dict[Label, tuple[int, int, float, float, dict[La
     sums: dict[Label, list[int]] = {}
     callers: dict[Label, dict[Label, list[int]]] = {}
     for each in times_of(profile):
-        numbers = (
-            each.outermost, each.calls + each.resumes,
-            rounded(each.self_ns, each.self_err_ns), rounded(each.total_ns, each.total_err_ns),
-        )  # fmt: skip
+        numbers = each.outermost, each.calls + each.resumes, each.self_ns, each.total_ns
         _add(sums, label(each.function), numbers)
     for edge, times in edges_of(profile).items():
-        numbers = (
-            times.entries, times.outermost,
-            rounded(times.self_ns, times.self_err_ns), rounded(times.total_ns, times.total_err_ns),
-        )  # fmt: skip
+        numbers = times.entries, times.outermost, times.self_ns, times.total_ns
         _add(callers.setdefault(label(edge.callee), {}), label(edge.caller), numbers)
     return {
         key: (*_seconds(numbers), {caller: _seconds(more) for caller, more in callers.get(key, {}).items()})

@@ -2,13 +2,14 @@
 """`kymo report`: what a run was, as one page that opens from disk."""
 
 import os
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import kymo
 from kymo import _page
+from kymo._output import output_file
+from kymo._project import Shown
 from kymo.profile import _tree, charts, command, durations, flamegraph, page, timeline, told_values
 from kymo.profile._tree import Line, Profile, Slice, Thread
 from kymo.profile.edges import edges_of, function_of, times_of
@@ -34,6 +35,7 @@ def _report(words: list[str], version: str) -> int:
     parser.add_argument("-f", "--force", action="store_true")
     parser.add_argument("--overhead", type=command.time, default=0, metavar="TIME")
     parser.add_slice()
+    parser.add_shown()
     options = parser.parse_args(words)
     if os.path.exists(options.output) and not options.force:
         command.warn(f"{options.output} exists; -f replaces it")
@@ -42,32 +44,22 @@ def _report(words: list[str], version: str) -> int:
     with kymo.open(options.trace) as trace:
         profile = _tree.read(options.trace, wanted, lines=True)
         calls = timeline.read(options.trace, wanted, max(MOST_BOXES, 2 * len(trace.threads)))
-        parts = Page(trace, options.trace, profile, calls, wanted, options.overhead, version).parts()
+        shown = Shown(options.trace, options.is_all, options.file)
+        parts = Page(trace, options.trace, profile, calls, wanted, shown, options.overhead, version).parts()
         _save(parts, options.output)
     return 0
 
 
 def _save(parts: Iterator[str], output: str) -> None:
-    """All of it or nothing."""
-    if output == "/dev/stdout" or (os.path.exists(output) and not os.path.isfile(output)):
-        with open(output, "w", encoding="utf-8") as file:
-            file.writelines(parts)
-        return
-    handle, path = tempfile.mkstemp(prefix=".kymo-report-", dir=os.path.dirname(output) or ".")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.writelines(parts)
-        os.replace(path, output)
-    except BaseException:
-        os.unlink(path)
-        raise
+    with output_file(output) as file:
+        file.writelines(part.encode() for part in parts)
 
 
 def _rows(title: str, rows: list[tuple[str, ...]], *columns: str) -> str:
     head = "".join(f"<th>{column}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{_page.text(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
     heading = f"<h3>{title}</h3>" if title else ""
-    table = f'<table class="numbers"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    table = f'<table class="numbers sorted"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     return f'{heading}<div class="wide">{table}</div>\n'
 
 
@@ -76,15 +68,15 @@ def _count(number: int, what: str) -> str:
 
 
 def _moment(ns: int, error_ns: int) -> str:
-    return f"{durations.text(ns, error_ns)} ± {durations.error_text(error_ns)}" if error_ns else durations.text(ns, 0)
+    return f"{durations.bounded_text(ns, error_ns)} ± {durations.error_text(error_ns)}" if error_ns else durations.text(ns, 0)
 
 
 class Page:
     def __init__(
-        self, trace: Any, path: str, profile: Profile, calls: Timeline, wanted: Slice, overhead_ns: int, version: str
+        self, trace: Any, path: str, profile: Profile, calls: Timeline, wanted: Slice, shown: Shown, overhead_ns: int, version: str
     ) -> None:
         self.trace, self.path, self.profile, self.calls = trace, path, profile, calls
-        self.wanted, self.version = wanted, version
+        self.wanted, self.version, self.shown = wanted, version, shown
         self.overhead_ns = overhead_ns
         self.values = told_values.read(trace, wanted)
         take_off(profile, overhead_ns)
@@ -101,13 +93,29 @@ class Page:
         title = os.path.basename(self.path)
         yield page.head(title)
         yield f"<h1>{_page.text(title)}</h1>\n"
-        sections = ("summary", "functions", "graph", "threads", "source", "losses")
-        yield f"<nav>{''.join(f'<a href=#{part}>{part.capitalize()}</a>' for part in sections)}</nav>\n"
-        yield from (self._summary(), self._function_table(), self._graph(flame), self._threads(chart))
+        yield self._facts()
+        sections = ("functions", "graph", "source", "losses", "summary")
+        yield f"<nav><a href=#threads>Timeline</a>{''.join(f'<a href=#{part}>{part.capitalize()}</a>' for part in sections)}</nav>\n"
+        yield from (self._threads(chart), self._function_table(), self._graph(flame))
         yield from self._source()
         yield from self._losses()
+        yield self._summary()
         yield _page.data("data", self._data(flame, chart))
         yield page.scripts() + "</body></html>\n"
+
+    def _facts(self) -> str:
+        """What somebody who opens the page asks first."""
+        facts = [
+            ("lasted", durations.text(self.profile.end_ns - self.profile.begin_ns, 0)),
+            ("processes" if len(self.trace.processes) != 1 else "process", str(len(self.trace.processes))),
+            ("threads" if len(self.profile.threads) != 1 else "thread", str(len(self.profile.threads))),
+            ("calls", _count(sum(times.calls for times in self.profile.times), "").strip(" s")),
+            ("events", _count(self.profile.events, "").strip(" s")),
+            ("events lost", _count(self.profile.lost, "").strip(" s")),
+        ]
+        values = "<p>It holds what variables held.</p>" if self.values else ""
+        command = " ".join(self.trace.facts["command"]) or "?"
+        return f'<p class="command">{_page.text(command)}</p>{_page.cards(facts)}{values}'
 
     def _summary(self) -> str:
         facts, config = self.trace.facts, self.trace.config or {}
@@ -137,7 +145,9 @@ class Page:
         notes = [
             "Time is what passed on the clock while a call was on top of its thread's stack, waiting included; what "
             "the recorder itself took is in it.",
-            "A time with a ~ is not more than the bound of its error, and a guess; of one with a &lt; that is all that is known.",
+            "Where calls follow each other fast, what they took together was measured, and is spread over them by what each usually takes.",
+            "On the timeline, the time of a call with a ~ is not more than the bound of its error, and a guess; of one with a &lt; "
+            "that is all that is known.",
         ]
         if self.overhead_ns:
             notes[0] = (
@@ -163,7 +173,7 @@ class Page:
         return (
             '<section id="function-table"><h2 id="functions-title">Functions</h2>'
             '<p><label>Search <input id="search" type="search" autocomplete="off"></label> '
-            f'<span id="found" role="status"></span></p>{left_out}'
+            f'{self._others()} <span id="found" role="status"></span></p>{left_out}'
             '<div id="selected" role="region" aria-live="polite" aria-label="The selected function" hidden></div>'
             '<div class="wide"><table id="functions" class="numbers" aria-labelledby="functions-title">'
             f"<thead><tr>{head}</tr></thead>"
@@ -171,6 +181,14 @@ class Page:
             "<noscript><p>The table and the charts are drawn by a script, which is part of this page.</p></noscript>"
             "</section>\n"
         )
+
+    def _others(self) -> str:
+        """What shows functions of other code than the project's; without a pattern of files that is asked for."""
+        other = [times for function, times in self.times.items() if not self.shown.has(function.file)]
+        if not other or not self.shown.folds:
+            return ""
+        took = durations.text(sum(times.self_ns for times in other), sum(times.self_err_ns for times in other))
+        return f'<label><input id="others" type="checkbox"> also {_count(len(other), "function")} of other code, {_page.text(took)} themselves</label>'
 
     def _graph(self, flame: dict[str, Any]) -> str:
         return (
@@ -190,7 +208,7 @@ class Page:
             which = f"the {MOST_TASKS} that ran longest of {tasks}" if tasks > MOST_TASKS else str(tasks)
             note += f"<p>Below each thread, its asyncio tasks, with round corners while they run: {which}.</p>"
         drawn = page.chart("timeline", "Calls of threads over time")
-        return f'<section id="threads"><h2>Threads</h2>{note}{drawn}{self._marks()}</section>\n'
+        return f'<section id="threads"><h2>Timeline</h2>{drawn}{note}{self._marks()}</section>\n'
 
     def _marks(self) -> str:
         marks = self.trace.marks[:MOST_MARKS]
@@ -219,13 +237,13 @@ class Page:
             for task in (task for task in runs if task.thread is thread):
                 rows += [f"{one_line(task.name)}, a task of {thread_name(thread)}", None]
                 for run in runs[task]:
-                    taken = durations.text(run.end_ns - run.begin_ns, run.begin_err_ns + run.end_err_ns)
+                    taken = durations.bounded_text(run.end_ns - run.begin_ns, run.begin_err_ns + run.end_err_ns)
                     flags = run.flags | charts.TASK
                     chart.add(
                         len(rows) - 1, run.begin_ns, run.end_ns, self.numbers(run.function), run.times, flags, taken, ""
                     )
         for box in self.calls.boxes:
-            taken = durations.text(box.end_ns - box.begin_ns, box.begin_err_ns + box.end_err_ns)
+            taken = durations.bounded_text(box.end_ns - box.begin_ns, box.begin_err_ns + box.end_err_ns)
             row = first_rows[box.thread] + box.depth
             chart.add(row, box.begin_ns, box.end_ns, self.numbers(box.function), box.calls, box.flags, taken, "")
         data = chart.as_data(self.calls.begin_ns, self.calls.end_ns, rows)
@@ -257,16 +275,18 @@ class Page:
             of = self.times.get(function)
             told = self.values.call(function.file, function.name) if self.values else ""
             row = [qualified(function), charts.place(function)]
+            is_other = int(not self.shown.has(function.file))
             if of is None or (number >= MOST_FUNCTIONS and number not in shown):
-                functions.append([*row, 0, 0, 0, 0, "?", "?", 0, told])
+                functions.append([*row, 0, 0, 0, 0, "?", "?", 0, told, is_other])
                 continue
             texts = durations.text(of.self_ns, of.self_err_ns), durations.text(of.total_ns, of.total_err_ns)
-            functions.append([*row, of.calls, of.resumes, of.self_ns, of.total_ns, *texts, int(function in self.cut), told])
+            functions.append([*row, of.calls, of.resumes, of.self_ns, of.total_ns, *texts, int(function in self.cut), told, is_other])
         ordered = sorted(self.edges.items(), key=lambda item: -item[1].total_ns)
         for edge, times in ordered[:MOST_EDGES]:
             taken = durations.text(times.total_ns, times.total_err_ns)
-            edges.append([self.numbers(edge.caller), self.numbers(edge.callee), times.calls, taken])
-        return {"functions": functions, "edges": edges, "flame": flame, "timeline": chart}
+            edges.append([self.numbers(edge.caller), self.numbers(edge.callee), times.calls, taken, times.total_ns])
+        is_filtered = not self.shown.folds
+        return {"functions": functions, "is_filtered": is_filtered, "edges": edges, "flame": flame, "timeline": chart}
 
     def _source(self) -> Iterator[str]:
         yield '<section id="source"><h2>Source</h2>\n'
@@ -288,8 +308,27 @@ class Page:
                 f"<p>Behind a line: what variables got when it ran last{cut}, the arguments where a function begins, and what "
                 "was returned (-&gt;) or raised.</p>"
             )
-        room, left_out = MOST_LINES, []
-        for file, lines in sorted(files.items(), key=lambda item: -sum(each.self_ns for each in item[1].values())):
+        ordered = sorted(files.items(), key=lambda item: -sum(each.self_ns for each in item[1].values()))
+        own = [item for item in ordered if self.shown.has(item[0])]
+        other = [item for item in ordered if self.shown.folds and not self.shown.has(item[0])]
+        left_out: list[str] = []
+        room = yield from self._files(own, MOST_LINES, left_out)
+        if other:
+            yield f'<details id="other-files"><summary>{_count(len(other), "file")} of other code</summary>\n'
+            yield from self._files(other, room, left_out)
+            yield "</details>\n"
+        if left_out:
+            yield (
+                f"<details><summary>{_count(len(left_out), 'file')} left out: no source, no time, or no room</summary>"
+                f"{''.join(f'<div><code>{_page.text(file)}</code></div>' for file in left_out[:1000])}</details>\n"
+            )
+        yield "</section>\n"
+
+    def _files(
+        self, files: list[tuple[str, dict[int, Line]]], room: int, left_out: list[str]
+    ) -> Generator[str, None, int]:
+        """Returns for how many lines there is room still."""
+        for file, lines in files:
             text = self._text(file)
             if room <= 0 or text is None or not any(line.self_ns for line in lines.values()):
                 left_out.append(file)
@@ -304,12 +343,7 @@ class Page:
                 f"<details><summary><code>{_page.text(file)}</code>: {_page.text(took)}{doubt}</summary>"
                 f'<div class="wide"><table class="source"><tbody>\n{"".join(part)}</tbody></table></div></details>\n'
             )
-        if left_out:
-            yield (
-                f"<details><summary>{_count(len(left_out), 'file')} left out: no source, no time, or no room</summary>"
-                f"{''.join(f'<div><code>{_page.text(file)}</code></div>' for file in left_out[:1000])}</details>\n"
-            )
-        yield "</section>\n"
+        return room
 
     def _text(self, file: str) -> tuple[bytes, bool] | None:
         for thread in range(len(self.trace.threads)):
@@ -374,11 +408,7 @@ def _source_rows(text: bytes, lines: dict[int, Line], room: int, values: dict[in
             return
         last, of = number, lines.get(number)
         taken = _page.text(durations.text(of.self_ns, of.self_err_ns)) if of else ""
-        hot = (
-            ' class="hot"'
-            if of and of.self_ns * 10 >= whole > 0 and durations.is_measured(of.self_ns, of.self_err_ns)
-            else ""
-        )
+        hot = ' class="hot"' if of and of.self_ns * 10 >= whole > 0 else ""
         told = f'<span class="value">{_page.text(values[number])}</span>' if number in values else ""
         yield (
             f'<tr{hot}><td class="n">{number}</td><td class="hits">{f"{of.hits}×" if of else ""}</td>'

@@ -7,7 +7,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64,
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kymo._library import Error, as_bytes, as_text, load
+from kymo._library import as_bytes, failure, load
 from kymo.profile import _tree
 from kymo.profile._tree import Function, Slice, Thread
 
@@ -111,7 +111,7 @@ def read(path: str | os.PathLike[str], wanted: Slice = Slice(), most: int = 30_0
         as_bytes(path), byref(_tree._raw_slice(wanted)), most, byref(found), message, len(message)
     )
     if result:
-        raise Error(-result, as_text(message.value), os.fspath(path))
+        raise failure(result, message.value, path)
     try:
         return _convert(found.contents)
     finally:

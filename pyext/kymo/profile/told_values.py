@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What variables held when a line ran last, as text: for pages."""
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from kymo._history import TEXT
 from kymo.profile._tree import Slice
 
 EVENTS = 2_000_000
@@ -43,37 +41,14 @@ def read(trace: Any, wanted: Slice) -> ToldValues | None:
     chosen = [(wanted.process is None or thread["pid"] == wanted.process) and
               (wanted.thread is None or wanted.thread in (str(thread["number"]), thread["name"])) for thread in trace.threads]
     kinds = (*_ENTRIES, *_EXITS, "RAISE", "GAP", *(["LINE"] if level != "args" else []))
-    told = ToldValues()
-    stacks: list[list[int | None]] = [[] for _ in trace.threads]  # of each frame the last line
-    events = trace.events(kinds=kinds, start_ns=wanted.from_ns, end_ns=wanted.to_ns, values=TEXT)
-    for number, event in enumerate(events):
-        if number == EVENTS:
-            told.is_cut = True
-            break
-        if chosen[event.thread]:
-            _take(told, stacks[event.thread], event)
+    found = trace._last_values(chosen, kinds, wanted.from_ns, wanted.to_ns, EVENTS)
+    told = ToldValues(is_cut=found["is_cut"])
+    for file, function, line, kind, text in found["rows"]:
+        text = text and text.strip()
+        if line < 0:
+            told.calls.setdefault((file, function), ["", ""])[kind == "PY_RETURN"] = text
+        elif text is not None:
+            told.lines.setdefault(file, {}).setdefault(line, {})[kind] = text
+        elif line in told.lines.get(file, ()):
+            told.lines[file][line].pop(kind, None)  # it changed nothing this time
     return told
-
-
-def _take(told: ToldValues, stack: list[int | None], event: Any) -> None:
-    """At a LINE event the line before it has run: what changed is told there."""
-    kind, line = event.event, event.line
-    if kind == "GAP":
-        stack.clear()
-        return
-    if kind in _ENTRIES:
-        stack.append(None)
-    place = stack[-1] if kind == "LINE" and stack else line
-    if event.values_json and event.file is not None:
-        text = json.loads(event.values_json)["text"].strip()
-        if place is not None:
-            told.lines.setdefault(event.file, {}).setdefault(place, {})[kind] = text
-        if kind in ("PY_START", "PY_RETURN"):
-            call = told.calls.setdefault((event.file, event.function or ""), ["", ""])
-            call[kind == "PY_RETURN"] = text
-    elif kind == "LINE" and event.file in told.lines and place in told.lines[event.file]:
-        told.lines[event.file][place].pop(kind, None)  # it changed nothing this time
-    if kind == "LINE":
-        stack[-1:] = [line]
-    elif kind in _EXITS and stack:
-        stack.pop()

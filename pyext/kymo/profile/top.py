@@ -8,8 +8,10 @@ import sys
 import termios
 import time
 import tty
+from argparse import Namespace
 from collections.abc import Iterator
 
+from kymo._project import Shown
 from kymo.profile import _tree, command, durations
 from kymo.profile._tree import FunctionTimes, Profile, Slice
 from kymo.profile.charts import place
@@ -24,6 +26,8 @@ _KEYS = {
     "total": lambda times: times.total_ns,
     "calls": lambda times: times.calls,
 }
+SPREAD = "Where calls follow each other fast, what they took together was measured, and is spread over them by what each\n"\
+         "usually takes.  --clock=exact, of `kymo record`, measures each of them."
 _LIVE = "it still runs: what its rings hold is not in the file yet"
 
 
@@ -41,14 +45,15 @@ def _top(words: list[str]) -> int:
     parser.add_argument("--overhead", type=command.time, default=0, metavar="TIME")
     parser.add_argument("--live", action="store_true")  # from the native program: the trace is being written
     parser.add_slice()
+    parser.add_shown()
     options = parser.parse_args(words)
-    table = _Table(options.sort, options.most, options.overhead)
+    table = _Table(options)
     wanted = command.slice_of(options)
     if options.live and sys.stdin.isatty() and sys.stdout.isatty():
         return _watch(options.trace, wanted, table, options.interval / 1e9)
     path, is_live = _current(options.trace, options.live)
     profile = _tree.read(path, wanted)
-    sys.stdout.writelines(f"{line}\n" for line in table.lines(profile, is_live))
+    sys.stdout.writelines(f"{line}\n" for line in table.lines(profile, table.shown_of(path), is_live))
     return 0
 
 
@@ -69,13 +74,13 @@ def _watch(path: str, wanted: Slice, table: "_Table", interval: float) -> int:
             began = time.monotonic()
             path, is_live = _current(path, True)
             try:
-                profile = _tree.read(path, wanted)
+                profile, shown = _tree.read(path, wanted), table.shown_of(path)
             except FileNotFoundError:
                 if _current(path, True)[1]:
                     raise
                 continue  # it was over just now
             room = shutil.get_terminal_size()
-            lines = [_cut(line, room.columns) for line in table.lines(profile, is_live, room.lines - 1)]
+            lines = [_cut(line, room.columns) for line in table.lines(profile, shown, is_live, room.lines - 1)]
             sys.stdout.write("\033[H\033[J" + "\n".join(lines) + "\n")
             sys.stdout.flush()
             if not is_live:
@@ -108,26 +113,44 @@ def _cut(line: str, columns: int) -> str:
 
 
 class _Table:
-    def __init__(self, sort: str, most: int | None, overhead_ns: int) -> None:
-        self.sort, self.most, self.overhead_ns = sort, most, overhead_ns
+    def __init__(self, options: Namespace) -> None:
+        self.sort, self.most, self.overhead_ns = options.sort, options.most, options.overhead
+        self.is_all, self.file = options.is_all, options.file
 
-    def lines(self, profile: Profile, is_live: bool, room: int | None = None) -> Iterator[str]:
+    def shown_of(self, path: str) -> Shown:
+        return Shown(path, self.is_all, self.file)
+
+    def lines(self, profile: Profile, shown: Shown, is_live: bool, room: int | None = None) -> Iterator[str]:
         take_off(profile, self.overhead_ns)
         cut = {function_of(node) for node in profile.nodes if node.is_cut}
         lasted = durations.text(profile.end_ns - profile.begin_ns, 0) if profile.threads else "0 s"
         lost = f", {profile.lost} lost" if profile.lost else ""
         still = f"; {_LIVE}" if is_live else ""
         threads = f"{len(profile.threads)} thread{'s' * (len(profile.threads) != 1)}"
-        yield f"{lasted}, {threads}, {profile.events} events{lost}{still}"
+        yield f"{lasted}, {threads}, {profile.events} events of calls{lost}{still}"
         if self.overhead_ns:
             yield f"less {durations.text(self.overhead_ns, 0)} for each recorded call and return"
-        most = self.most or (MOST if room is None else max(room - 5, 1))
-        shown = sorted(times_of(profile), key=lambda times: -_KEYS[self.sort](times))
+        most = self.most or (MOST if room is None else max(room - 7, 1))
+        own, other = [], []
+        for times in times_of(profile):
+            (own if shown.has(times.function.file) else other).append(times)
+        own.sort(key=lambda times: -_KEYS[self.sort](times))
         yield f"{'calls':>12}  {'self':>10}  {'total':>10}  function"
-        for times in shown[:most]:
+        for times in own[:most]:
             yield _row(times, times.function in cut)
-        if len(shown) > most:
-            yield f"{len(shown) - most} more functions; -n shows them"
+        if len(own) > most:
+            yield f"{len(own) - most} more functions; -n shows them"
+        if other and shown.folds:
+            yield _folded(other)
+        if any(times.self_err_ns > times.self_ns for times in own[:most]):
+            yield SPREAD
+
+
+def _folded(other: list[FunctionTimes]) -> str:
+    """What they took themselves; their totals have what they called, too, and would count it twice."""
+    calls, self_ns, err_ns = (sum(column) for column in zip(*((each.calls, each.self_ns, each.self_err_ns) for each in other)))
+    functions = f"{len(other)} function{'s' * (len(other) != 1)}"
+    return f"{calls:>11}   {durations.text(self_ns, err_ns):>10}  {'':>10}  … {functions} of other code (--all)"
 
 
 def _row(times: FunctionTimes, is_cut: bool) -> str:

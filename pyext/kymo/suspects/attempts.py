@@ -92,8 +92,9 @@ def _read(trace: Trace, counts: Counts, attempt: Attempt, settings: Settings, te
     names = {file: _shown(path, folder) for file, path in names.items() if scope.has(path)}
     for file in counts.files:
         if name := names.get(file.file):
-            attempt.present.update((LINE, name, line) for line, hits in file.lines.items() if hits)
-            attempt.present.update(way for branch, hits in file.branches.items() if hits and (way := _way(name, branch)))
+            ran = {line for line, hits in file.lines.items() if hits}
+            attempt.present.update((LINE, name, line) for line in ran)
+            attempt.present.update(way for branch, hits in file.branches.items() if hits and (way := _way(name, branch, ran)))
             attempt.present.update((CALL, name, function) for (function, _), hits in file.functions.items() if hits)
             attempt.starts.update(((name, function), line) for function, line in file.functions)
             if file.is_incomplete:
@@ -125,9 +126,9 @@ def _shown(path: str, folder: str) -> str:
     return path[len(inner):] if path.startswith(inner) else path
 
 
-def _way(file: str, branch: Branch) -> Key | None:
-    """None: it stays on its line."""
+def _way(file: str, branch: Branch, ran: set[int]) -> Key | None:
+    """None: it stays on its line, or an exception on the line kept what follows from running."""
     to = next((line for line in branch.trail if line != branch.line), None)
-    if to is None and not branch.is_exit:
+    if to not in ran if to is not None else not branch.is_exit:
         return None
     return BRANCH, file, branch.line, to or 0

@@ -9,7 +9,7 @@ from kymo.testing.recording import run_kymo
 
 _ENTRIES = {"PY_START", "PY_RESUME", "PY_THROW"}
 _EXITS = {"PY_RETURN", "PY_YIELD", "PY_UNWIND"}
-_KINDS = ",".join(["LINE", "RAISE", *sorted(_ENTRIES | _EXITS)])
+_KINDS = ",".join(["LINE", "RAISE", "UNKNOWN", *sorted(_ENTRIES | _EXITS)])
 # Events of a thread that are looked through, and if all of them belong to tools.
 _WINDOWS = (2000, 50000)
 _LONGEST, _LONGEST_VALUE = 100, 40
@@ -24,15 +24,18 @@ class Frame:
 def _follow(events, owner_of):
     """(what tested code did, and libraries for it; the event that tells where the thread is in the end, or None).
 
-    What was called before the first event counts as tested.
+    What was called before the first event counts as tested.  Events of libraries are marked `is_other`.
     """
     stack, kept = [], []
     for event in events:
+        if event["event"] == "UNKNOWN" and "first_line" not in event:
+            continue
         kind, owner = event["event"], owner_of(event["file"])
+        event["is_other"] = owner == "library"
         is_hidden = owner == "tool" or owner == "library" and bool(stack) and stack[-1].is_hidden
         if kind in _ENTRIES or not stack:
             stack.append(Frame(is_hidden, event))
-        elif event["line"] is not None:
+        elif event.get("line") is not None:
             stack[-1].last = event
         _note_values(stack[-1], event)
         if not is_hidden:
@@ -62,25 +65,52 @@ def _find_failure(events, traceback):
 
 
 def _lines(events, last, count):
-    """The last lines or, where none were recorded, calls; at the end the line where the thread is."""
+    """The last lines or, where none were recorded, calls; at the end the line where the thread is.
+
+    Those of other code are numbers, how many there are; but for the last of all: it tells where the thread is.
+    """
     found = []
     for kind in "LINE", "PY_START":
         found = found or [event for event in events if event["event"] == kind and event["line"] is not None]
-    if last and last["line"] is not None and (not found or _where(found[-1]) != _where(last)):
+    if last and last.get("line") is not None and (not found or _where(found[-1]) != _where(last)):
         found.append(last)
-    return found[-count:] if count else []
+    if events and "first_line" in events[-1]:
+        found.append(events[-1])
+    lines = []
+    for event in found:
+        if not event["is_other"] or event is found[-1]:
+            lines.append(event)
+        elif lines and isinstance(lines[-1], int):
+            lines[-1] += 1
+        else:
+            lines.append(1)
+    at, shown = len(lines), 0
+    while at and shown < count:
+        at -= 1
+        shown += not isinstance(lines[at], int)
+    if not shown:
+        return []
+    # What came before the first line was not asked for; but where a thread did nothing else, it is told.
+    at += isinstance(lines[at], int)
+    return lines[at - (at > 0 and lines[at]["is_other"] and isinstance(lines[at - 1], int)):]
 
 
 def _where(event):
     return event["file"], event["function"], event["line"]
 
 
+def _relative(file, folder):
+    return os.path.relpath(file, folder) if file.startswith(f"{folder}{os.sep}") else file
+
+
 def _place(event, folder):
     file = event["file"] or "?"
+    if "first_line" in event:
+        file = _relative(file, folder)
+        first, last = event["first_line"], event["last_line"]
+        return f"{file} {event['function']}", f"line{f' {first}' if first == last else f's {first} to {last}'} may have run"
     text = linecache.getline(file, event["line"]).strip()
-    if file.startswith(f"{folder}{os.sep}"):
-        file = os.path.relpath(file, folder)
-    return f"{file}:{event['line']} {event['function']}", _cut(text, _LONGEST) + _values(event)
+    return f"{_relative(file, folder)}:{event['line']} {event['function']}", _cut(text, _LONGEST) + _values(event)
 
 
 def _cut(text, length):
@@ -99,10 +129,11 @@ def _escape(text):
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _put(events, folder):
-    places = [_place(event, folder) for event in events]
-    width = min(max(len(place) for place, _ in places), 60)
-    return [_escape(f"  {place:{width}}  {text}".rstrip()) for place, text in places]
+def _put(lines, folder):
+    places = [_place(line, folder) if not isinstance(line, int) else None for line in lines]
+    width = min(max(len(place[0]) for place in places if place), 60)
+    return [_escape(f"  {place[0]:{width}}  {place[1]}".rstrip()) if place else f"  … {line} line{'s' * (line != 1)} of other code"
+            for line, place in zip(lines, places, strict=True)]
 
 
 def _read_tail(file, window, seconds, until, pid):
@@ -127,10 +158,16 @@ def _choose(processes, count, owner_of, tid, traceback):
                 until_ns = events[at]["t_ns"] + events[at]["t_err_ns"]
                 thread["failure"] = events[-1]
             threads.append((process, thread, events))
+    followed = []
     for process, thread, events in threads:
         if until_ns is not None and thread["tid"] != tid:
             events = [event for event in events if event["t_ns"] - event["t_err_ns"] <= until_ns]
-        if lines := _lines(*_follow(events, owner_of), count):
+        followed.append((process, thread, *_follow(events, owner_of)))
+    if all(event["is_other"] for _, _, events, _ in followed for event in events):
+        for event in (event for _, _, events, last in followed for event in (*events, last) if event):
+            event["is_other"] = False
+    for process, thread, events, last in followed:
+        if lines := _lines(events, last, count):
             yield process, thread, lines
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""To whom code belongs: to pytest and its plugins, to the libraries of this Python, or to what is tested."""
+"""To whom code belongs: to pytest and its plugins, to libraries, or to the project."""
 
 import os
 import sys
-import sysconfig
 from pathlib import Path
 
 import _pytest
 import pluggy
+
+from kymo import _kymo
 
 # Parts of pytest that tests call.  They are recorded: so what they call in turn can be told from what tests call.
 _CALLED = {"assertion", "python_api.py", "raises.py", "recwarn.py"}
@@ -36,14 +37,12 @@ def machinery(config):
 class Owners:
     def __init__(self, config):
         self._tools, self._known = tuple(_tools(config)), {}
-        paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        # Code that is in no file is made by libraries.
-        self._libraries = ("<", *(f"{path}/" for path in paths), f"{sys.prefix}/lib/", f"{sys.base_prefix}/lib/")
 
     def __call__(self, file):
-        """"tool", "library" or "user"."""
+        """"tool", "library" or "user": that of the project.  What is in no file is made by libraries."""
         owner = self._known.get(file)
         if owner is None:
-            is_tool, is_library = str(file).startswith(self._tools), str(file).startswith(self._libraries)
-            owner = self._known[file] = "tool" if is_tool else "library" if is_library else "user"
+            file = str(file)
+            owner = "tool" if file.startswith(self._tools) else "user" if _kymo.is_project_file(file) else "library"
+            self._known[file] = owner
         return owner

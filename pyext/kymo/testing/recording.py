@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recording of a process that runs tests, in segments that are kept or dropped."""
 
-import glob
 import os
 import subprocess
 from pathlib import Path
@@ -15,13 +14,13 @@ class Recording:
     """Traces STEM.kymo, STEM-2.kymo …: one for each run of tests that ask for the same events.
 
     `omit` are globs of files that are left out besides those that the user's options name.  `values`, or what a test's marker asks for, are
-    those of files below `root`, if the user's options name none.  With `retains` everything lies in segments, one after another: end_segment() says what becomes of each.  If the process is
+    those of the project's files, if the user's options name no others.  With `retains` everything lies in segments, one after another: end_segment() says what becomes of each.  If the process is
     recorded already, the segments are parts of that trace.
     """
 
-    def __init__(self, stem, retains, omit, root, values=None):
+    def __init__(self, stem, retains, omit, values=None):
         self._stem, self._retains, self._omit = stem, retains, omit
-        self._root, self._values = root, values
+        self._values = values
         self._wanted = None
         self._count = 0
         self._is_on = self._in_segment = False
@@ -39,8 +38,6 @@ class Recording:
         omitted = given.get("omit", [])
         options = {"omit": [*([omitted] if isinstance(omitted, str) else omitted), *self._omit]}
         options |= {name: value for name, value in zip(("events", "values"), wanted, strict=True) if value is not None}
-        if wanted[1] not in (None, "none") and "values_for" not in given:
-            options["values_for"] = [f"{glob.escape(str(self._root))}{os.sep}*"]
         if self._retains and "no_subprocesses" not in given:
             options["no_subprocesses"] = True  # they have no segments: all of it would be kept
         if self.is_joined:

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shlex
 
 from kymo.testing import baseline, reports
 from kymo.testing.recording import run_kymo
@@ -46,7 +47,7 @@ class Summary:
         terminalreporter.section("kymo")
         for failure in self._failures.values():
             times = f" failed {failure.count} times" if failure.count > 1 else ""
-            terminalreporter.write_line(f"{failure.nodeid}{times}: kymo replay {failure.trace}")
+            terminalreporter.write_line(f"{failure.nodeid}{times}: {_command(failure)}")
             for line in self._compare(failure):
                 terminalreporter.write_line(f"  {line}")
         if path := os.environ.get("GITHUB_STEP_SUMMARY"):
@@ -55,6 +56,11 @@ class Summary:
                     file.write(_markdown([*self._failures.values()]))
             except OSError as error:
                 terminalreporter.write_line(f"kymo: the step summary cannot be written: {error}")
+
+
+def _command(failure):
+    """What leads to where it failed, for a shell."""
+    return shlex.join(["kymo", "replay", f"--test={failure.nodeid}", str(failure.trace)])
 
 
 def _code(text):

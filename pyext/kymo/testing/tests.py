@@ -85,7 +85,7 @@ class Tests:
         Tests._running = self
         with self._guard:
             self._recording = Recording(self._stem, self._settings.retains, omit=[] if self._settings.runner else machinery(self._config),
-                                        root=self._config.rootpath, values=self._settings.values)
+                                        values=self._settings.values)
             self._recording.start()
         try:
             return (yield)

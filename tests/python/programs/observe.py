@@ -2,7 +2,8 @@
 """What a tool in pure Python sees of a program: the oracle of test_oracle.py.
 
 usage: observe.py OUTPUT EVENTS FILES PROGRAM [ARGUMENTS].  EVENTS: names of sys.monitoring.events; FILES: ends of
-paths, or folders as "name/*", or "*"; each with commas between.  OUTPUT gets a marshalled dict of the events of each
+paths, or folders as "name/*", or "*"; each with commas between.  TRACEBACKS among the events: lines of RAISE and
+PY_UNWIND are those of tracebacks, where the interpreter names the instruction before the one that was left.  OUTPUT gets a marshalled dict of the events of each
 thread by its native id, shaped as streams.shape() has it.  Nothing is imported that a program could want to see
 imported.
 """
@@ -15,6 +16,8 @@ import types
 TOOL = 4
 output, names, patterns, program, *arguments = sys.argv[1:]
 names, patterns = names.split(","), patterns.split(",")
+of_tracebacks = "TRACEBACKS" in names and sys.version_info >= (3, 13)
+names = [name for name in names if name != "TRACEBACKS"]
 monitoring = sys.monitoring
 threads = {}
 kept = {}  # each event by itself: one that comes again takes no memory
@@ -81,7 +84,10 @@ def callback(event):
 
     def error(code, offset, exception):
         if is_wanted(code):
-            see(event, code, line_at(code, offset), offset, exception=type(exception).__qualname__)
+            line, told = line_at(code, offset), exception.__traceback__
+            if of_tracebacks and told and told.tb_frame is sys._getframe(1) and (event == "RAISE" or told.tb_lasti == offset + 2):
+                line = told.tb_lineno
+            see(event, code, line, offset, exception=type(exception).__qualname__)
 
     if event == "LINE":
         return line
@@ -108,7 +114,8 @@ def main():
         monitoring.register_callback(TOOL, event, callback(name))
         if name not in ("C_RETURN", "C_RAISE"):
             mask |= event
-    monitoring.set_events(TOOL, mask)
+    # From 3.13 on code of one line has no LINE without it: cpython#155992.
+    monitoring.set_events(TOOL, mask | (monitoring.events.PY_START if "LINE" in names else 0))
     try:
         exec(code, module.__dict__)
     finally:

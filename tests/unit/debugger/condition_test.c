@@ -32,7 +32,7 @@ static bool holds(const char *text)
 	struct kymo_stack_frame frames[2];
 	struct kymo_walker walker = at_line(frames);
 	struct kymo_error error;
-	struct kymo_condition *condition = kymo_condition_new(text, &error);
+	struct kymo_condition *condition = kymo_condition_new(text, NULL, &error);
 	bool result;
 
 	cr_assert(condition, "%s: %s", text, error.message);
@@ -48,10 +48,10 @@ static const char *value(const char *text)
 	static char out[64];
 	struct kymo_stack_frame frames[2];
 	struct kymo_walker walker = at_line(frames);
-	struct kymo_condition *condition = kymo_condition_new(text, NULL);
+	struct kymo_condition *condition = kymo_condition_new(text, NULL, NULL);
 
 	cr_assert(condition, "%s", text);
-	kymo_condition_value(condition, &walker, HITS, out, sizeof out);
+	kymo_condition_value(condition, &walker, HITS, NULL, out, sizeof out);
 	kymo_condition_free(condition);
 	return out;
 }
@@ -72,13 +72,31 @@ Test(condition, every_name_is_what_the_walker_knows)
 	cr_assert(!holds("exception == 'ValueError'"));
 	cr_assert(!holds("null"));
 	cr_assert_str_eq(value("function || ':' || line"), "Shop.sell:9");
-	cr_assert_str_eq(value("exception"), "null");
+	cr_assert_str_eq(value("exception"), "None");
 	cr_assert_str_eq(value("hex(zeroblob(100))"), "000000000000000000000000000000000000000000000000000000000000000");
+}
+
+Test(condition, python_comes_before_sql)
+{
+	cr_assert(holds("0 < depth < 7"));
+	cr_assert(!holds("9 < line < 3")); /* in SQL, 0 < 3 */
+	cr_assert(holds("exception is None and exception == None and caller != None"));
+	cr_assert(holds("exception != 'ValueError'"));
+	cr_assert(holds("'Shop' in function and caller not in [\"Shop\", 'x']"));
+	cr_assert(holds("hits / 8 == 1.5 and -7 // 2 == -4 and -7 % 3 == 2"));
+	cr_assert(!holds("1 < 'a'"));
+	cr_assert(!holds("not 1 < 'a'"));
+	cr_assert(!holds("1 / 0 == 1 / 0"));
+	cr_assert(holds("len(caller) == 4 or 1 / 0"));
+	cr_assert_str_eq(value("depth > 3"), "True");
+	cr_assert_str_eq(value("caller or line"), "main");
+	cr_assert_str_eq(value("time"), "1.5");
+	cr_assert_str_eq(value("1 / 0"), "<it is divided by 0>");
 }
 
 Test(condition, who_asks_for_hits_is_known)
 {
-	struct kymo_condition *with = kymo_condition_new("HITS > 3", NULL), *without = kymo_condition_new("depth > 3", NULL);
+	struct kymo_condition *with = kymo_condition_new("HITS > 3", NULL, NULL), *without = kymo_condition_new("depth > 3", NULL, NULL);
 
 	cr_assert(kymo_condition_needs_hits(with));
 	cr_assert(!kymo_condition_needs_hits(without));
@@ -117,7 +135,7 @@ Test(condition, what_is_no_expression_of_these_names_is_refused)
 
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
 		struct kymo_error error = {{0}};
-		struct kymo_condition *condition = kymo_condition_new(refused[i], &error);
+		struct kymo_condition *condition = kymo_condition_new(refused[i], NULL, &error);
 
 		cr_assert_null(condition, "%s", refused[i]);
 		cr_assert(*error.message && !strchr(error.message, '\n'), "%s: %s", refused[i], error.message);
@@ -137,14 +155,14 @@ Test(condition, what_would_never_end_is_given_up)
 	for (int i = 0; i < 60; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "", two);
 	strcat(text, ") > 0");
-	condition = kymo_condition_new(text, &error);
+	condition = kymo_condition_new(text, NULL, &error);
 	cr_assert(condition, "%s", error.message);
 	cr_assert(!kymo_condition_holds(condition, &walker, 1));
-	kymo_condition_value(condition, &walker, 1, out, sizeof out);
+	kymo_condition_value(condition, &walker, 1, NULL, out, sizeof out);
 	cr_assert_str_eq(out, "null");
 	kymo_condition_free(condition);
 	/* The limit is of one hit, not of all. */
-	condition = kymo_condition_new("hits > 0", NULL);
+	condition = kymo_condition_new("hits > 0", NULL, NULL);
 	for (uint64_t i = 1; i < 200000; i++)
 		cr_assert(kymo_condition_holds(condition, &walker, i));
 	kymo_condition_free(condition);
@@ -165,7 +183,7 @@ Test(condition, any_text_is_refused_or_computed)
 		for (int i = rand() % 12; i >= 0; i--)
 			snprintf(text + strlen(text), sizeof text - strlen(text), "%s ",
 				 words[(size_t)rand() % (sizeof words / sizeof *words)]);
-		condition = kymo_condition_new(text, NULL);
+		condition = kymo_condition_new(text, NULL, NULL);
 		if (condition)
 			kymo_condition_holds(condition, &walker, 1);
 		kymo_condition_free(condition);

@@ -18,9 +18,9 @@ struct side {
 static void read_value(struct side *side, const uint8_t *block, uint32_t bytes)
 {
 	static struct {
-		bool is_stop_iteration;
+		bool is_stop_iteration, is_record;
 		char text[8];
-	} names[] = {{false, "T1"}, {false, "T2"}};
+	} names[] = {{false, false, "T1"}, {false, false, "T2"}};
 	static struct kymo_definition defined[] = {{.id = 1, .value = &names[0]}, {.id = 2, .value = &names[1]}};
 	static struct kymo_traced_process process = {.pid = 1234, .names = {.items = defined, .count = 2, .capacity = 2}};
 	static struct kymo_stream stream = {.process = &process};

@@ -124,7 +124,7 @@ Test(trace_writer, at_the_size_limit_last_words_still_fit)
 	cr_assert(writer.is_full);
 	cr_assert_gt(stored, 10);
 	cr_assert_eq(put(99), -ENOSPC);
-	kymo_run_define_ending(&writer, writer.full_reason);
+	kymo_run_define_ending(&writer, writer.full_reason, 0);
 	cr_assert_eq(kymo_trace_writer_close(&writer, &error), 0);
 	cr_assert_eq(count_frames(output), stored + 1);
 	stat(output, &status);
@@ -140,7 +140,7 @@ Test(trace_writer, a_file_size_limit_of_the_user_is_a_size_limit)
 	create(&(struct kymo_trace_options){0});
 	while (!put(stored + 1))
 		stored++;
-	kymo_run_define_ending(&writer, writer.full_reason);
+	kymo_run_define_ending(&writer, writer.full_reason, 0);
 	cr_assert_eq(kymo_trace_writer_close(&writer, &error), 0);
 	cr_assert_eq(count_frames(output), stored + 1);
 }
@@ -155,8 +155,11 @@ Test(trace_writer, an_unwritable_place_is_an_error_that_names_it)
 static void salvage(unsigned frames)
 {
 	struct kymo_watch watch;
+	bool has_end;
 
-	cr_assert_eq(kymo_salvage_trace(incomplete, second, &watch, &error), 0, "%s", error.message);
+	kymo_trace_writer_abandon(&writer, false);
+	cr_assert_eq(kymo_salvage_trace(incomplete, second, &has_end, &watch, &error), 0, "%s", error.message);
+	cr_assert(!has_end);
 	/* And its own last words. */
 	cr_assert_eq(count_frames(second), frames + 1);
 }

@@ -27,6 +27,8 @@ static unsigned futex_waits, futex_wakes;
 static int allocation_error;
 static unsigned allocations;
 
+static unsigned files_opened;
+
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	static int (*real)(clockid_t, struct timespec *);
@@ -64,6 +66,19 @@ long syscall(long number, ...)
 	if (!real)
 		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
 	return real(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+int open(const char *path, int flags, ...)
+{
+	int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+	va_list list;
+	mode_t mode;
+
+	va_start(list, flags);
+	mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+	va_end(list);
+	files_opened++;
+	return real(path, flags, mode);
 }
 
 int posix_fallocate(int fd, off_t offset, off_t bytes)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -294,6 +295,7 @@ Test(process, a_thread_under_another_gil_notices_the_stop_itself)
 	kymo_process_stop(&r.gil);
 	/* The session may be closed meanwhile: it stays mapped as long as it may be touched. */
 	kymo_session_close(r.session);
+	r.session = NULL;
 	run_step(3);
 	cr_assert(is_recorded, "its chunk has room, and it has not noticed yet");
 	kymo_store_release_u32(&step, 5);
@@ -317,10 +319,89 @@ Test(process, a_thread_without_a_ring_under_another_gil_survives_the_stop)
 	cr_assert_not(is_recorded);
 	kymo_process_stop(&r.gil);
 	kymo_session_close(r.session);
+	r.session = NULL;
 	run_step(3);
 	cr_assert_not(is_recorded);
 	kymo_store_release_u32(&step, 5);
 	pthread_join(thread, NULL);
+}
+
+/* Whether a file of the session is mapped. */
+static bool is_mapped(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[8192];
+	bool is_found = false;
+
+	while (fgets(line, sizeof line, maps))
+		is_found |= strstr(line, r.dir) != NULL;
+	fclose(maps);
+	return is_found;
+}
+
+Test(process, the_last_thread_that_notices_frees_what_was_stopped_under_another_gil)
+{
+	bool is_recorded;
+	pthread_t thread;
+
+	recording_make(&r, KYMO_POLICY_DROP, 4);
+	recording_start(&r);
+	pthread_create(&thread, NULL, record_elsewhere, &is_recorded);
+	run_step(1);
+	cr_assert(known_put(&r.host));
+	kymo_process_stop(&r.gil);
+	kymo_session_close(r.session);
+	r.session = NULL;
+	cr_assert(is_mapped());
+	run_step(3);
+	kymo_store_release_u32(&step, 5);
+	pthread_join(thread, NULL);
+	cr_assert_not(is_mapped());
+}
+
+Test(process, threads_under_another_gil_are_made_to_leave_before_the_next_recording)
+{
+	bool is_recorded;
+	pthread_t thread;
+
+	recording_make(&r, KYMO_POLICY_DROP, 4);
+	recording_start(&r);
+	pthread_create(&thread, NULL, record_elsewhere, &is_recorded);
+	run_step(1);
+	kymo_process_stop(&r.gil);
+	recording_start(&r);
+	kymo_process_renew(&other_gil);
+	run_step(3);
+	cr_assert(is_recorded);
+	cr_assert_eq(kymo_load_relaxed_u32(&meta()->threads), 1,
+		     "it has room in its old chunk, and still is in the new recording");
+	kymo_store_release_u32(&step, 5);
+	pthread_join(thread, NULL);
+}
+
+Test(process, a_thread_that_goes_on_under_another_gil_is_no_longer_stopped_under_the_first)
+{
+	struct kymo_gil another = {0};
+	struct kymo_host host;
+	uint32_t ticket;
+
+	recording_make(&r, KYMO_POLICY_DROP, 4);
+	recording_start(&r);
+	cr_assert(known_put(&r.host));
+	ticket = kymo_producer->ticket;
+	host = r.host;
+	host.gil = &another;
+	host.interpreter = 1;
+	kymo_claim(kymo_producer, &host);
+	cr_assert_eq(kymo_load_relaxed_u32(&r.gil.owner), KYMO_GIL_NOBODY);
+	pthread_mutex_lock(&kymo_process_lock);
+	kymo_process_seal(kymo_current_process, &r.gil);
+	pthread_mutex_unlock(&kymo_process_lock);
+	cr_assert(kymo_producer->payload, "only its own thread touches it now");
+	kymo_process_stop(&another);
+	recording_start(&r);
+	cr_assert(known_put(&r.host));
+	cr_assert_neq(kymo_producer->ticket, ticket);
 }
 
 static void stop_meanwhile(void)

@@ -38,10 +38,10 @@ static void put_in_time(void)
 	known_put(&r.host);
 }
 
-Test(producer_clock, the_sampled_clock_is_read_about_every_256_bytes)
+Test(producer_clock, the_sampled_clock_is_read_after_256_to_512_bytes_or_a_few)
 {
 	const struct kymo_chunk *found;
-	uint32_t count, times = 0;
+	uint32_t count, times = 0, soon = 0;
 
 	make_with_clock(KYMO_CLOCK_SAMPLED);
 	for (int i = 0; i < 10000; i++)
@@ -57,21 +57,23 @@ Test(producer_clock, the_sampled_clock_is_read_about_every_256_bytes)
 		while (chunk_walk_next(&walk)) {
 			if (walk.record.kind == KYMO_TIME) {
 				cr_assert_eq(walk.clock, time_of(walk.n + 1));
-				cr_assert_geq(start - last, 256);
+				cr_assert(start - last >= 256 || start - last < 8 + 2 * KYMO_MAX_RECORD_BYTES);
+				soon += start - last < 256;
 				last = walk.at;
 				times++;
 			}
-			cr_assert_lt(walk.at - last, 256 + 2 * KYMO_MAX_RECORD_BYTES);
+			cr_assert_lt(walk.at - last, 512 + 2 * KYMO_MAX_RECORD_BYTES);
 			start = walk.at;
 		}
 	}
 	cr_assert_gt(times, 40);
+	cr_assert(soon > times / 4 && soon < times * 3 / 4);
 }
 
 Test(producer_clock, the_sampled_clock_is_read_when_the_tick_has_moved)
 {
+	uint32_t count, has_moved = 0;
 	struct chunk_walk walk;
-	uint32_t count;
 
 	make_with_clock(KYMO_CLOCK_SAMPLED);
 	for (int i = 0; i < 12; i++) {
@@ -80,16 +82,13 @@ Test(producer_clock, the_sampled_clock_is_read_when_the_tick_has_moved)
 		put_in_time();
 	}
 	walk = chunk_walk_begin(known_chunks(&r, 1, &count));
-	while (chunk_walk_next(&walk) && walk.record.kind != KYMO_TIME)
-		continue;
-	cr_assert_eq(walk.n, 4);
-	cr_assert_eq(walk.clock, time_of(5));
-	while (chunk_walk_next(&walk) && walk.record.kind != KYMO_TIME)
-		continue;
-	cr_assert_eq(walk.n, 8);
-	cr_assert_eq(walk.clock, time_of(9));
-	while (chunk_walk_next(&walk))
-		cr_assert_neq(walk.record.kind, KYMO_TIME);
+	while (chunk_walk_next(&walk)) {
+		if (walk.record.kind != KYMO_TIME)
+			continue;
+		cr_assert_eq(walk.clock, time_of(walk.n + 1));
+		has_moved += walk.n == 4 || walk.n == 8;
+	}
+	cr_assert_eq(has_moved, 2);
 }
 
 Test(producer_clock, the_exact_clock_is_read_where_the_caller_says)

@@ -162,7 +162,7 @@ Test(producer_order, a_thread_that_changes_the_interpreter_says_so)
 	walk = chunk_walk_begin(known_chunks(&r, 1, &count));
 	expect_interpreter(&walk, 4, 6, 42);
 	expect_interpreter(&walk, 8, 0, 2);
-	cr_assert_eq(other_gil.owner, 0, "who comes back there must say so");
+	cr_assert_eq(other_gil.owner, KYMO_GIL_NOBODY, "who comes back there must say so");
 	/* The next chunk knows where it begins. */
 	r.host = other_host;
 	while (kymo_producer->ring->opened == 1)

@@ -416,10 +416,34 @@ Test(ring, growth_ends_at_the_budget_and_goes_on_when_there_is_more)
 
 Test(ring, overwrite_goes_round_in_what_the_budget_allows)
 {
+	unsigned opened;
+
 	make_ring(KYMO_POLICY_OVERWRITE);
 	session.budget_bytes = session.budget_used + SLOT_BYTES;
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(put_chunk(), i);
+	opened = files_opened;
+	for (int i = 2; i < 10; i++)
 		cr_assert_eq(put_chunk(), i % 2);
+	cr_assert_eq(files_opened, opened, "the budget alone says that there is no room");
+	/* What others have given back it takes at once. */
+	session.budget_bytes += SLOT_BYTES;
+	cr_assert_eq(put_chunk(), 2);
+}
+
+Test(ring, overwrite_seldom_asks_a_file_system_without_room)
+{
+	unsigned opened;
+
+	make_ring(KYMO_POLICY_OVERWRITE);
+	cr_assert_eq(put_chunk(), 0);
+	cr_assert_eq(put_chunk(), 1);
+	opened = files_opened;
+	allocation_error = ENOSPC;
+	for (int i = 0; i < MAX_SLOTS; i++)
+		cr_assert_eq(put_chunk(), i % 2);
+	cr_assert_eq(files_opened, opened + 1);
+	cr_assert_eq(put_chunk(), 2, "there is room again");
 }
 
 /* A file system of @bytes that this process alone sees; false where that is not allowed. */

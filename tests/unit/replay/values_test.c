@@ -12,9 +12,9 @@ static const char *texts_from(const uint8_t *payload, uint32_t at, uint32_t byte
 	static char lines[1 << 16];
 	struct kymo_value_tree tree = {0};
 	struct {
-		bool is_stop_iteration;
+		bool is_stop_iteration, is_record;
 		char text[8];
-	} names[] = {{false, "T1"}, {false, "type"}};
+	} names[] = {{false, false, "T1"}, {false, false, "type"}};
 	struct kymo_definition defined[] = {{.id = 1, .value = &names[0]}, {.id = 2, .value = &names[1]}};
 	struct kymo_traced_process process = {.names = {.items = defined, .count = 2, .capacity = 2}};
 	char *line = lines;

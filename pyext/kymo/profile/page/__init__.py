@@ -24,7 +24,7 @@ def chart(name: str, what: str) -> str:
         for do, label in buttons
     )
     return (
-        f'<div id="{name}"><div class="bar">{bar}</div><p class="axis"></p>'
+        f'<div id="{name}"><div class="bar">{bar}</div><p class="axis"></p><div class="ticks" aria-hidden="true"></div>'
         f'<div class="boxes" tabindex="0" role="application" aria-label="{what}; arrow keys go from box to box, Enter '
         f'zooms to it, + and - zoom, Escape shows all" aria-describedby="{name}-told"></div>'
         f'<p class="told" id="{name}-told" aria-live="polite"></p></div>\n'

@@ -29,6 +29,7 @@ class Boxes {
     this.inner.style.height = `${chart.rows.length * ROW}px`;
     this.area.append(this.inner);
     this.told = place.querySelector(".told");
+    this.ticks = place.querySelector(".ticks");
     this.area.addEventListener("keydown", (event) => this.key(event));
     this.area.addEventListener("scroll", () => this.draw());
     this.area.addEventListener("wheel", (event) => this.wheel(event), {passive: false});
@@ -195,7 +196,22 @@ class Boxes {
     return element;
   }
 
+  // Round places on the axis, some six of them.
+  draw_ticks() {
+    const length = this.to - this.from, least = length / 7, power = 10 ** Math.floor(Math.log10(least));
+    const step = [1, 2, 5, 10].map((n) => n * power).find((each) => each >= least);
+    const spans = [];
+    for (let at = Math.ceil(this.from / step) * step; at < this.to; at += step) {
+      const span = document.createElement("span");
+      span.textContent = this.chart.tick(at, step);
+      span.style.left = `${(at - this.from) / length * 100}%`;
+      spans.push(span);
+    }
+    this.ticks.replaceChildren(...spans);
+  }
+
   draw() {
+    this.draw_ticks();
     const width = this.inner.clientWidth, scale = width / (this.to - this.from), made = [];
     const first = Math.max(0, Math.floor(this.area.scrollTop / ROW) - 1);
     const last = Math.min(this.chart.rows.length, first + Math.ceil(this.area.clientHeight / ROW) + 2);

@@ -15,11 +15,46 @@ function make(name, text, className) {
   return element;
 }
 
-/* Functions: name, place, calls, resumes, self and total as numbers and as texts, whether some are cut, and
-   what the last call was told of values. */
-const [NAME, PLACE, CALLS, RESUMES, SELF, TOTAL, SELF_TEXT, TOTAL_TEXT, IS_CUT, VALUES] = Array(10).keys();
+/* Functions: name, place, calls, resumes, self and total as numbers and as texts, whether some are cut, what the last call was told of values,
+   and whether it is of other code than the project's. */
+const [NAME, PLACE, CALLS, RESUMES, SELF, TOTAL, SELF_TEXT, TOTAL_TEXT, IS_CUT, VALUES, IS_OTHER] = Array(11).keys();
 const functions = report.functions || [];
 const name_of = (i) => i >= 0 ? functions[i][NAME] : "";
+
+/* A click on the head of a column sorts by it: by numbers, where cells have them, or by text. */
+function make_sortable(table) {
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = make("button", head.textContent), sign = make("span");
+    button.type = "button";
+    button.append(sign);
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const is_falling = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") !== "descending" : column > 0;
+      for (const other of heads) {
+        other.removeAttribute("aria-sort");
+        other.querySelector("span").textContent = "";
+      }
+      head.setAttribute("aria-sort", is_falling ? "descending" : "ascending");
+      sign.textContent = is_falling ? " ▼" : " ▲";
+      const key = (row) => row.cells[column].dataset.v ?? row.cells[column].textContent;
+      const rows = [...table.tBodies[0].rows];
+      rows.sort((a, b) => (is_falling ? -1 : 1) * String(key(a)).localeCompare(String(key(b)), "en", {numeric: true}));
+      table.tBodies[0].append(...rows);
+    });
+  });
+}
+for (const table of document.querySelectorAll("table.sorted")) make_sortable(table);
+
+const whole = functions.reduce((sum, of) => sum + (of[SELF] || 0), 0);
+/* A time, how much of the whole that is, and a bar as long. */
+function share(ns, text) {
+  const cell = make("td", undefined, "share"), part = whole > 0 ? Math.min(ns / whole, 1) * 100 : 0;
+  cell.append(make("span", part >= 0.1 ? `${part.toFixed(1)} %` : "", "percent"), text);
+  cell.style.setProperty("--part", `${part.toFixed(2)}%`);
+  cell.dataset.v = ns;
+  return cell;
+}
 
 class Table {
   constructor() {
@@ -30,6 +65,7 @@ class Table {
     for (const button of at("functions").querySelectorAll("th button"))
       button.addEventListener("click", () => this.sort(Number(button.dataset.key)));
     at("search").addEventListener("input", () => { this.shown = SHOWN; this.draw(); });
+    if (at("others")) at("others").addEventListener("change", () => { this.shown = SHOWN; this.draw(); });
     at("more").addEventListener("click", () => { this.shown *= 4; this.draw(); });
     this.body.addEventListener("click", (event) => {
       const row = event.target.closest("tr");
@@ -47,7 +83,9 @@ class Table {
 
   draw() {
     const wanted = at("search").value.toLowerCase();
-    const has = (i) => `${functions[i][NAME]} ${functions[i][PLACE]}`.toLowerCase().includes(wanted);
+    // A search is one in all code.
+    const folds = at("others") ? !at("others").checked && !wanted : report.is_filtered;
+    const has = (i) => !(folds && functions[i][IS_OTHER]) && `${functions[i][NAME]} ${functions[i][PLACE]}`.toLowerCase().includes(wanted);
     const found = functions.map((_, i) => i).filter(has);
     const sign = this.is_falling ? -1 : 1;
     found.sort((a, b) => {
@@ -69,8 +107,8 @@ class Table {
     row.dataset.i = i;
     row.setAttribute("aria-selected", String(i === this.selected));
     first.append(button, make("span", of[PLACE], "place"));
-    row.append(first, make("td", `${of[CALLS]}${of[IS_CUT] ? " *" : ""}`), make("td", of[SELF_TEXT]),
-      make("td", of[TOTAL_TEXT]));
+    row.append(first, make("td", `${of[CALLS]}${of[IS_CUT] ? " *" : ""}`), share(of[SELF], of[SELF_TEXT]),
+      share(of[TOTAL], of[TOTAL_TEXT]));
     return row;
   }
 
@@ -106,11 +144,19 @@ class Table {
       button.addEventListener("click", () => this.select(edge[side]));
       first.append(button, make("span", functions[edge[side]][PLACE], "place"));
       row.append(first, make("td", String(edge[2])), make("td", edge[3]));
+      row.cells[2].dataset.v = edge[4];
       table.tBodies[0].append(row);
     }
+    make_sortable(table);
     part.append(table);
     return part;
   }
+}
+
+/* In the unit that suits what is shown, with the digits that the step needs. */
+function duration(ns, step) {
+  const [unit, size] = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]].find(([, size]) => step >= size / 10) || ["ns", 1];
+  return `${(ns / size).toFixed(step >= size ? 0 : 1)} ${unit}`;
 }
 
 const table = at("functions") ? new Table() : null;
@@ -131,7 +177,7 @@ function fills(chart) {
 if (report.flame) {
   const chart = fills(report.flame);
   const label = (i) => chart.function[i] === -1 ? chart.more[i] : chart.function[i] === -2 ? "…" :
-    sign_of(chart, i) + name_of(chart.function[i]);
+    name_of(chart.function[i]);
   const describe = (i) => {
     if (chart.function[i] === -1) return `${chart.more[i]}: ${chart.time[i]} in calls`;
     if (chart.function[i] === -2)
@@ -140,6 +186,7 @@ if (report.flame) {
       `${chart.time[i]} with all that it called, ${chart.more[i]} itself, ` +
       `${chart.calls[i]} calls${chart.flags[i] & FLAG.cut ? ", some not seen to begin or to end" : ""}`;
   };
+  chart.tick = (ns, step) => duration(ns, step);
   window.flame = new Boxes(at("flame"), chart, {label, describe, looks: looks(chart), chosen: choose(chart)});
 }
 
@@ -150,6 +197,7 @@ if (report.timeline) {
     const digits = Math.min(9, Math.max(0, Math.ceil(-Math.log10((to - from) / 1e9)) + 2));
     return `${seconds(from, digits)} to ${seconds(to, digits)} since the run began`;
   };
+  chart.tick = (ns, step) => duration(ns, step);
   const counted = (i) => `${chart.calls[i]} ${chart.flags[i] & FLAG.task ? "times" : "calls"}`;
   const label = (i) => sign_of(chart, i) + (chart.calls[i] > 1 ? counted(i) : name_of(chart.function[i]));
   const describe = (i) => {
