@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "debugger/dap.h"
+#include "replay/debugger/dap.h"
 
 static const char help[] =
 	"usage: kymo dap [options] [TRACE]\n"

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/open.h"
-#include "debugger/console.h"
+#include "replay/debugger/console.h"
 #include "replay/places.h"
 #include "replay/tests_of.h"
 #include "replay/text.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "debugger/condition.h"
+#include "replay/debugger/condition.h"
 #include "library/history_private.h"
 #include "replay/places.h"
 #include "replay/replay.h"

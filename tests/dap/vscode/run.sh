@@ -45,7 +45,7 @@ echo '{"workbench.startupEditor": "none", "security.workspace.trust.enabled": fa
        "extensions.autoCheckUpdates": false, "files.autoSave": "off"}' >"$home/data/User/settings.json"
 
 serve() { HOME=$home exec node "$code/out/node/entry.js" --user-data-dir "$home/data" --extensions-dir "$home/extensions" "$@"; }
-cp -r "$project/editors/vscode" "$home/extension"
+cp -r "$project/replay/debugger/editors/vscode" "$home/extension"
 (cd "$home/extension" && "$folder/node_modules/.bin/vsce" package --allow-missing-repository --skip-license) >"$folder/vsce.log" 2>&1
 (serve --install-extension "$home/extension/kymo-debug-0.1.0.vsix") >>"$folder/vsce.log" 2>&1
 

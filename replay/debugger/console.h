@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The debugger in the terminal: commands that pdb and gdb users know, over a recorded run.
+ */
+#ifndef KYMO_REPLAY_DEBUGGER_CONSOLE_H
+#define KYMO_REPLAY_DEBUGGER_CONSOLE_H
+
+#include <stdio.h>
+
+#include "replay/replay.h"
+
+/*
+ * Read commands from stdin up to its end or `quit`, and answer on stdout.  @path: of the trace; @follows: it is still written,
+ * and looked at again before each command.  @place: that it was opened at; NULL: at the end.  0, or -1: a command failed, and stdin is no terminal.
+ */
+int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows, const char *place);
+
+/*
+ * Run one command, of those that set no breakpoints and select no frames, and answer on @out.  1; 0: @line is no command;
+ * -EINVAL: @out has why it failed.
+ */
+KYMO_MUST_CHECK
+int kymo_console_run_command(struct kymo_replay *replay, const char *line, FILE *out);
+
+/* The commands, for `kymo replay --help` and `help`. */
+void kymo_console_put_help(FILE *out);
+
+#endif
