@@ -5,7 +5,7 @@
 
 #include <getopt.h>
 
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 #include "profile/slice.h"
 
 /* What getopt_long() returns for them; other options are characters. */

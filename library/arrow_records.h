@@ -8,7 +8,7 @@
 #ifndef KYMO_LIBRARY_ARROW_RECORDS_H
 #define KYMO_LIBRARY_ARROW_RECORDS_H
 
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 #include "library/arrow_rows.h"
 #include "replay/thread_cursor.h"
 

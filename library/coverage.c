@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coverage/branch_trail.h"
-#include "coverage/covered_files.h"
+#include "replay/coverage/branch_trail.h"
+#include "replay/coverage/covered_files.h"
 
 /* What ran of a content in a context; the content's branches begin with @first_branch among the file's. */
 struct context_part {

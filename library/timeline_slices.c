@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 #include "profile/slice.h"
 
 /* What is handed out, and what holds it. */

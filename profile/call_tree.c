@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 
 #define NONE KYMO_CALL_NODE_NONE
 

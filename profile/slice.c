@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 
 /* Answers to what slice.function asks, by content: a table of the last ones. */
 #define ANSWERS 1024U

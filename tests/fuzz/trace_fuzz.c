@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "coverage/branch_trail.h"
-#include "coverage/covered_files.h"
+#include "replay/coverage/branch_trail.h"
+#include "replay/coverage/covered_files.h"
 #include "export/export.h"
 #include "export/perfetto.pb-c.h"
 #include "profile/call_tree.h"

@@ -18,12 +18,12 @@ MAY_INCLUDE = {
     "reader": {"format", "reader"},
     "replay": {"format", "replay"},
     "replay/debugger": {"format", "replay", "replay/debugger"},
-    "coverage": {"format", "replay", "coverage"},
+    "replay/coverage": {"format", "replay", "replay/coverage"},
     "diff": {"format", "replay", "diff"},
-    "profile": {"format", "replay", "coverage", "profile"},
-    "export": {"format", "replay", "coverage", "profile", "export"},
-    "library": {"format", "replay", "replay/debugger", "coverage", "profile", "library"},
-    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "coverage", "diff", "profile", "export", "cli"},
+    "profile": {"format", "replay", "replay/coverage", "profile"},
+    "export": {"format", "replay", "replay/coverage", "profile", "export"},
+    "library": {"format", "replay", "replay/debugger", "replay/coverage", "profile", "library"},
+    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "diff", "profile", "export", "cli"},
 }
 
 

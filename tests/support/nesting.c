@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 
 struct checked {
 	struct kymo_nesting *nesting;

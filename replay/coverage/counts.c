@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coverage/counts.h"
+#include "replay/coverage/counts.h"
 
 #include <errno.h>
 #include <stdlib.h>

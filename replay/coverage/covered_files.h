@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What was counted, by source file: equal code of several processes is one, files with different sources are two. */
-#ifndef KYMO_COVERAGE_COVERED_FILES_H
-#define KYMO_COVERAGE_COVERED_FILES_H
+#ifndef KYMO_REPLAY_COVERAGE_COVERED_FILES_H
+#define KYMO_REPLAY_COVERAGE_COVERED_FILES_H
 
-#include "coverage/counts.h"
+#include "replay/coverage/counts.h"
 #include "replay/sources.h"
 
 struct kymo_covered_content {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coverage/covered_files.h"
+#include "replay/coverage/covered_files.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * order of turns is not known, by time.  A process without such marks, or before its first, is in the context that the nearest
  * of those that it came from with marks was in at the time.
  */
-#ifndef KYMO_COVERAGE_CONTEXTS_H
-#define KYMO_COVERAGE_CONTEXTS_H
+#ifndef KYMO_REPLAY_COVERAGE_CONTEXTS_H
+#define KYMO_REPLAY_COVERAGE_CONTEXTS_H
 
 #include "replay/timeline.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where a way of a branch leads, in lines: up to the next branch, or out of the code object. */
-#ifndef KYMO_COVERAGE_BRANCH_TRAIL_H
-#define KYMO_COVERAGE_BRANCH_TRAIL_H
+#ifndef KYMO_REPLAY_COVERAGE_BRANCH_TRAIL_H
+#define KYMO_REPLAY_COVERAGE_BRANCH_TRAIL_H
 
-#include "coverage/content_counts.h"
+#include "replay/coverage/content_counts.h"
 
 /* Lines of trails, one behind the other; zero it before the first. */
 struct kymo_trails {

@@ -4,11 +4,11 @@
  *
  * Memory follows the code that ran, and the contexts that it ran in, but not the length of the trace.
  */
-#ifndef KYMO_COVERAGE_COUNTS_H
-#define KYMO_COVERAGE_COUNTS_H
+#ifndef KYMO_REPLAY_COVERAGE_COUNTS_H
+#define KYMO_REPLAY_COVERAGE_COUNTS_H
 
-#include "coverage/content_counts.h"
-#include "coverage/contexts.h"
+#include "replay/coverage/content_counts.h"
+#include "replay/coverage/contexts.h"
 
 struct kymo_counts {
 	struct kymo_timeline *timeline;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How often each line and each way of each branch of a code object's content ran, and in which contexts. */
-#ifndef KYMO_COVERAGE_CONTENT_COUNTS_H
-#define KYMO_COVERAGE_CONTENT_COUNTS_H
+#ifndef KYMO_REPLAY_COVERAGE_CONTENT_COUNTS_H
+#define KYMO_REPLAY_COVERAGE_CONTENT_COUNTS_H
 
 #include "replay/flow_code.h"
 

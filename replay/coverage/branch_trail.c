@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coverage/branch_trail.h"
+#include "replay/coverage/branch_trail.h"
 
 #include <errno.h>
 #include <stdlib.h>

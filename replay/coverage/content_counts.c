@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coverage/content_counts.h"
+#include "replay/coverage/content_counts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coverage/contexts.h"
+#include "replay/coverage/contexts.h"
 
 #include <errno.h>
 #include <stdlib.h>
