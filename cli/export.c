@@ -9,7 +9,7 @@
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/slice_options.h"
-#include "export/export.h"
+#include "replay/profile/export/export.h"
 #include "replay/describe.h"
 
 static const char help[] =

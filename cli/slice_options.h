@@ -6,7 +6,7 @@
 #include <getopt.h>
 
 #include "replay/coverage/contexts.h"
-#include "profile/slice.h"
+#include "replay/profile/slice.h"
 
 /* What getopt_long() returns for them; other options are characters. */
 enum kymo_slice_option {

@@ -11,7 +11,7 @@
 
 #include "library/arrow_records.h"
 #include "library/history_private.h"
-#include "profile/slice.h"
+#include "replay/profile/slice.h"
 
 struct stream {
 	struct kymo_timeline timeline;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "library/history_private.h"
-#include "profile/lookup.h"
+#include "replay/profile/lookup.h"
 #include "replay/event_values.h"
 #include "replay/merge.h"
 #include "replay/text.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/call_tree.h"
+#include "replay/profile/call_tree.h"
 
 /* What is handed out, and what holds it. */
 struct tables {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "replay/coverage/contexts.h"
-#include "profile/slice.h"
+#include "replay/profile/slice.h"
 
 /* What is handed out, and what holds it. */
 struct slices {

@@ -4,8 +4,8 @@
 #define KYMO_TIMELINE_TASKS_H
 
 #include "library/timeline_slices.h"
-#include "profile/calls.h"
-#include "profile/lookup.h"
+#include "replay/profile/calls.h"
+#include "replay/profile/lookup.h"
 
 /* Of a task that runs now. */
 struct kymo_open_run {

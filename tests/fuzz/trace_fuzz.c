@@ -16,9 +16,9 @@
 
 #include "replay/coverage/branch_trail.h"
 #include "replay/coverage/covered_files.h"
-#include "export/export.h"
-#include "export/perfetto.pb-c.h"
-#include "profile/call_tree.h"
+#include "replay/profile/export/export.h"
+#include "replay/profile/export/perfetto.pb-c.h"
+#include "replay/profile/call_tree.h"
 #include "reader/run.h"
 #include "replay/merge.h"
 #include "tests/support/nesting.h"

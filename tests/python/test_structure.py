@@ -20,10 +20,10 @@ MAY_INCLUDE = {
     "replay/debugger": {"format", "replay", "replay/debugger"},
     "replay/coverage": {"format", "replay", "replay/coverage"},
     "diff": {"format", "replay", "diff"},
-    "profile": {"format", "replay", "replay/coverage", "profile"},
-    "export": {"format", "replay", "replay/coverage", "profile", "export"},
-    "library": {"format", "replay", "replay/debugger", "replay/coverage", "profile", "library"},
-    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "diff", "profile", "export", "cli"},
+    "replay/profile": {"format", "replay", "replay/coverage", "replay/profile"},
+    "replay/profile/export": {"format", "replay", "replay/coverage", "replay/profile", "replay/profile/export"},
+    "library": {"format", "replay", "replay/debugger", "replay/coverage", "replay/profile", "library"},
+    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "diff", "replay/profile", "replay/profile/export", "cli"},
 }
 
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether calls keep what profile/calls.h promises. */
+/* Whether calls keep what replay/profile/calls.h promises. */
 #ifndef KYMO_TESTS_NESTING_H
 #define KYMO_TESTS_NESTING_H
 
-#include "profile/slice.h"
+#include "replay/profile/slice.h"
 
 struct kymo_nesting {
 	uint64_t begins, ends, marks, gaps, lost;

@@ -2,7 +2,7 @@
 """Durations of which a bound of the error is known; all in nanoseconds.
 
 Of one call no more is shown than was measured.  What many calls took together is known better than its bound, which takes every
-one of them for as wrong as it can be: see profile/spread.h.
+one of them for as wrong as it can be: see replay/profile/spread.h.
 """
 
 _UNITS = (("ns", 0), ("us", 3), ("ms", 6), ("s", 9))
