@@ -13,7 +13,7 @@
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/python_choice.h"
-#include "diff/diff.h"
+#include "replay/diff/diff.h"
 #include "replay/describe.h"
 
 extern char **environ;

@@ -19,11 +19,11 @@ MAY_INCLUDE = {
     "replay": {"format", "replay"},
     "replay/debugger": {"format", "replay", "replay/debugger"},
     "replay/coverage": {"format", "replay", "replay/coverage"},
-    "diff": {"format", "replay", "diff"},
+    "replay/diff": {"format", "replay", "replay/diff"},
     "replay/profile": {"format", "replay", "replay/coverage", "replay/profile"},
     "replay/profile/export": {"format", "replay", "replay/coverage", "replay/profile", "replay/profile/export"},
     "library": {"format", "replay", "replay/debugger", "replay/coverage", "replay/profile", "library"},
-    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "diff", "replay/profile", "replay/profile/export", "cli"},
+    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "replay/diff", "replay/profile", "replay/profile/export", "cli"},
 }
 
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a trace tells of what lies around a difference, beyond the activation that it is in. */
+#ifndef KYMO_REPLAY_DIFF_AROUND_H
+#define KYMO_REPLAY_DIFF_AROUND_H
+
+#include "replay/index.h"
+#include "replay/walker.h"
+
+/* A line of a code object; code is NULL where there is none. */
+struct kymo_code_line {
+	const struct kymo_code *code;
+	int64_t line;
+};
+
+/* The first line that ran in the call that begins at @at of @stream. */
+KYMO_MUST_CHECK
+int kymo_find_body(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_code_line *body,
+		   struct kymo_error *error);
+
+/* Open @walker at the event at @at of @stream.  1; 0: it is not there; a negative errno.  It must be released. */
+KYMO_MUST_CHECK
+int kymo_walk_to(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_walker *walker,
+		 struct kymo_error *error);
+
+#define KYMO_HANDLER_LINES 3U
+
+/*
+ * Where the exception that was raised at @raise went: the first lines of the frame that did not pass it on.  Returns how many, 0 where
+ * it left the thread or something is missing; or a negative errno.
+ */
+KYMO_MUST_CHECK
+int kymo_find_handler(const struct kymo_index *index, size_t stream, struct kymo_position raise,
+		      struct kymo_code_line lines[KYMO_HANDLER_LINES], struct kymo_error *error);
+
+#define KYMO_LOOPS_TOLD 3U
+
+struct kymo_loop_round {
+	int64_t line;	/* of the for */
+	uint64_t round; /* from 1; 0: not known */
+};
+
+/*
+ * The for loops around line @line in @frame, in which the event at @at of @stream happens, the innermost first, and in which round of
+ * each it is; those that begin in @line are not told.  Returns how many, or a negative errno.  It takes bytecode, which only recordings
+ * of `flow` have.
+ */
+KYMO_MUST_CHECK
+int kymo_find_loops(const struct kymo_index *index, size_t stream, struct kymo_position at, int64_t line,
+		    const struct kymo_stack_frame *frame, struct kymo_loop_round loops[KYMO_LOOPS_TOLD], struct kymo_error *error);
+
+#endif
