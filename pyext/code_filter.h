@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "format/metadata.pb-c.h"
-#include "format/project.h"
+#include "format/project_paths.h"
 
 /*
  * Decide by @config from now on, which must live until kymo_filter_clear().  @package is the folder of the

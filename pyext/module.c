@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "format/project.h"
+#include "format/project_paths.h"
 #include "pyext/callbacks.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "format/project.h"
+#include "format/project_paths.h"
 
 const char *kymo_source_command(const Kymo__Process *facts)
 {

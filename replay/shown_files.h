@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Whose code people are shown: the project's own (format/project.h), or that of files they name.  Of a trace in which no code is the
+ * Whose code people are shown: the project's own (format/project_paths.h), or that of files they name.  Of a trace in which no code is the
  * project's all is shown.
  */
 #ifndef KYMO_REPLAY_SHOWN_FILES_H
 #define KYMO_REPLAY_SHOWN_FILES_H
 
-#include "format/project.h"
+#include "format/project_paths.h"
 #include "replay/definitions.h"
 
 struct kymo_shown_files {

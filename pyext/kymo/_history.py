@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as Python objects, by libkymo-replay; library/history.h says what each call promises."""
+"""Traces as Python objects, by libkymo-replay; replay/library/history.h says what each call promises."""
 
 import ctypes
 import json
@@ -239,7 +239,7 @@ class Trace(Unique):
         return Events(self, kinds, thread, start_ns, end_ns, files, values)
 
     def _last_values(self, threads, kinds, start_ns, end_ns, most):
-        """What library/history.h says of kymo_history_last_values(); `threads`: true by number."""
+        """What replay/library/history.h says of kymo_history_last_values(); `threads`: true by number."""
         wanted, memory = _slice(None, VALUES["none"], kinds, start_ns, end_ns, None), c_void_p()
         self._check(_library.kymo_history_last_values(self._live, byref(wanted), bytes(threads), most, byref(memory)))
         try:

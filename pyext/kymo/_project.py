@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code is the project's own, by libkymo-replay; library/project.h says what that is."""
+"""Which code is the project's own, by libkymo-replay; replay/library/project.h says what that is."""
 
 import ctypes
 import os

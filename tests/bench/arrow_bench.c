@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "library/arrow.h"
+#include "replay/library/arrow.h"
 
 static double now(void)
 {

@@ -263,7 +263,7 @@ def test_other_programs_have_the_same_calls(language, build, trace, folder):
 
 
 CALLS = """
-#include "library/profile.h"
+#include "replay/library/profile.h"
 #include <stdio.h>
 
 int main(int argc, char **argv)

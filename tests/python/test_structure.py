@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "replay/diff": {"format", "replay", "replay/diff"},
     "replay/profile": {"format", "replay", "replay/coverage", "replay/profile"},
     "replay/profile/export": {"format", "replay", "replay/coverage", "replay/profile", "replay/profile/export"},
-    "library": {"format", "replay", "replay/debugger", "replay/coverage", "replay/profile", "library"},
+    "replay/library": {"format", "replay", "replay/debugger", "replay/coverage", "replay/profile", "replay/library"},
     "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "replay/diff", "replay/profile", "replay/profile/export", "cli"},
 }
 

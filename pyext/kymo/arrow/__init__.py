@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of a trace as a table, for whatever reads Arrow; library/arrow.h says what is promised."""
+"""The events of a trace as a table, for whatever reads Arrow; replay/library/arrow.h says what is promised."""
 
 import ctypes
 import os

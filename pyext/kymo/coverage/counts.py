@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ran in traces, by libkymo-replay; library/coverage.h says what each field holds."""
+"""What ran in traces, by libkymo-replay; replay/library/coverage.h says what each field holds."""
 
 import ctypes
 import os

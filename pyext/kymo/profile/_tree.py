@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls and times of a trace, by libkymo-replay; library/profile.h says what each field holds."""
+"""Calls and times of a trace, by libkymo-replay; replay/library/profile.h says what each field holds."""
 
 import ctypes
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of threads over time, as many as there is room for; library/timeline_slices.h says what each field holds."""
+"""Calls of threads over time, as many as there is room for; replay/library/timeline_slices.h says what each field holds."""
 
 import ctypes
 import os

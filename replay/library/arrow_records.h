@@ -5,11 +5,11 @@
  * Most records are taken here, by their bytes; what is rare, and all that is between chunks, is left to thread_cursor.h, which has
  * the same to say of any event.  So is all, where rows of a test are asked for.
  */
-#ifndef KYMO_LIBRARY_ARROW_RECORDS_H
-#define KYMO_LIBRARY_ARROW_RECORDS_H
+#ifndef KYMO_REPLAY_LIBRARY_ARROW_RECORDS_H
+#define KYMO_REPLAY_LIBRARY_ARROW_RECORDS_H
 
 #include "replay/coverage/contexts.h"
-#include "library/arrow_rows.h"
+#include "replay/library/arrow_rows.h"
 #include "replay/thread_cursor.h"
 
 #define KYMO_ARROW_LATELY 1024U

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "library/history_private.h"
+#include "replay/library/history_private.h"
 #include "replay/event_values.h"
 #include "replay/line_table.h"
 #include "replay/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "library/arrow_batch.h"
+#include "replay/library/arrow_batch.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The columns of the table of events, and the texts that those of text have numbers of. */
-#ifndef KYMO_LIBRARY_ARROW_COLUMNS_H
-#define KYMO_LIBRARY_ARROW_COLUMNS_H
+#ifndef KYMO_REPLAY_LIBRARY_ARROW_COLUMNS_H
+#define KYMO_REPLAY_LIBRARY_ARROW_COLUMNS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows of one thread, column by column, until they make a batch. */
-#ifndef KYMO_LIBRARY_ARROW_ROWS_H
-#define KYMO_LIBRARY_ARROW_ROWS_H
+#ifndef KYMO_REPLAY_LIBRARY_ARROW_ROWS_H
+#define KYMO_REPLAY_LIBRARY_ARROW_ROWS_H
 
-#include "library/arrow_batch.h"
+#include "replay/library/arrow_batch.h"
 
 /* What rows of a code object have in common. */
 struct kymo_arrow_code {

@@ -3,7 +3,7 @@
 #ifndef KYMO_TIMELINE_TASKS_H
 #define KYMO_TIMELINE_TASKS_H
 
-#include "library/timeline_slices.h"
+#include "replay/library/timeline_slices.h"
 #include "replay/profile/calls.h"
 #include "replay/profile/lookup.h"
 

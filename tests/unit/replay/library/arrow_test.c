@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "library/arrow.h"
+#include "replay/library/arrow.h"
 #include "tests/unit/replay/trace_maker.h"
 
 static struct maker maker;

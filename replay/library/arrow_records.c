@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "library/arrow_records.h"
+#include "replay/library/arrow_records.h"
 
 #include <errno.h>
 #include <string.h>

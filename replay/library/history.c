@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #define KYMO_HISTORY_API __attribute__((visibility("default")))
-#include "library/history.h"
+#include "replay/library/history.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/kinds.h"
-#include "library/describe_json.h"
-#include "library/history_private.h"
+#include "replay/library/describe_json.h"
+#include "replay/library/history_private.h"
 #include "replay/event_values.h"
 #include "replay/merge.h"
 #include "replay/sources.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define KYMO_PROJECT_API __attribute__((visibility("default")))
-#include "library/project.h"
+#include "replay/library/project.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/project.h"
+#include "format/project_paths.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "library/arrow_batch.h"
+#include "replay/library/arrow_batch.h"
 
 #define TEXTS(which) .has_texts = true, .texts = KYMO_TEXTS_##which
 

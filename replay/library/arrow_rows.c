@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "library/arrow_rows.h"
+#include "replay/library/arrow_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "library/arrow_texts.h"
+#include "replay/library/arrow_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

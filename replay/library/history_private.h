@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What stands behind history.h.  For this folder alone. */
-#ifndef KYMO_LIBRARY_HISTORY_PRIVATE_H
-#define KYMO_LIBRARY_HISTORY_PRIVATE_H
+#ifndef KYMO_REPLAY_LIBRARY_HISTORY_PRIVATE_H
+#define KYMO_REPLAY_LIBRARY_HISTORY_PRIVATE_H
 
-#include "library/history.h"
+#include "replay/library/history.h"
 #include "replay/indexed.h"
 
 struct kymo_history {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "replay/debugger/condition.h"
-#include "library/history_private.h"
+#include "replay/library/history_private.h"
 #include "replay/places.h"
 #include "replay/replay.h"
 #include "replay/sources.h"

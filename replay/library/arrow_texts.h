@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All texts that rows of a trace may have, each once: the dictionaries of its batches. */
-#ifndef KYMO_LIBRARY_ARROW_TEXTS_H
-#define KYMO_LIBRARY_ARROW_TEXTS_H
+#ifndef KYMO_REPLAY_LIBRARY_ARROW_TEXTS_H
+#define KYMO_REPLAY_LIBRARY_ARROW_TEXTS_H
 
 #include <stddef.h>
 
-#include "library/arrow_columns.h"
+#include "replay/library/arrow_columns.h"
 #include "replay/timeline.h"
 
 /* In order; UTF-8, other bytes as \xNN. */

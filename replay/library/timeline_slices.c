@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define KYMO_PROFILE_API __attribute__((visibility("default")))
-#include "library/timeline_tasks.h"
+#include "replay/library/timeline_tasks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define KYMO_COVERAGE_API __attribute__((visibility("default")))
-#include "library/coverage.h"
+#include "replay/library/coverage.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define KYMO_ARROW_API __attribute__((visibility("default")))
-#include "library/arrow.h"
+#include "replay/library/arrow.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "library/arrow_records.h"
-#include "library/history_private.h"
+#include "replay/library/arrow_records.h"
+#include "replay/library/history_private.h"
 #include "replay/profile/slice.h"
 
 struct stream {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "library/describe_json.h"
+#include "replay/library/describe_json.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* All of a trace that is no event, as JSON. */
-#ifndef KYMO_LIBRARY_DESCRIBE_JSON_H
-#define KYMO_LIBRARY_DESCRIBE_JSON_H
+#ifndef KYMO_REPLAY_LIBRARY_DESCRIBE_JSON_H
+#define KYMO_REPLAY_LIBRARY_DESCRIBE_JSON_H
 
 #include "replay/index.h"
 

@@ -6,8 +6,8 @@
  * interpreter (bin/pytest), Kymo itself, and what is in no file. What somebody typed is: <stdin>, cells of notebooks, doctests,
  * and <string> where a program was given by -c.
  */
-#ifndef KYMO_FORMAT_PROJECT_H
-#define KYMO_FORMAT_PROJECT_H
+#ifndef KYMO_FORMAT_PROJECT_PATHS_H
+#define KYMO_FORMAT_PROJECT_PATHS_H
 
 #include <stdbool.h>
 #include <stddef.h>

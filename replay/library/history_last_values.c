@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "library/history_private.h"
+#include "replay/library/history_private.h"
 #include "replay/profile/lookup.h"
 #include "replay/event_values.h"
 #include "replay/merge.h"

@@ -12,7 +12,7 @@
 #ifndef KYMO_TIMELINE_SLICES_H
 #define KYMO_TIMELINE_SLICES_H
 
-#include "library/profile.h"
+#include "replay/library/profile.h"
 
 #ifdef __cplusplus
 extern "C" {

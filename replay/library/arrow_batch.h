@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A batch of rows as the Arrow C data interface has it, in one piece of memory that its last user frees. */
-#ifndef KYMO_LIBRARY_ARROW_BATCH_H
-#define KYMO_LIBRARY_ARROW_BATCH_H
+#ifndef KYMO_REPLAY_LIBRARY_ARROW_BATCH_H
+#define KYMO_REPLAY_LIBRARY_ARROW_BATCH_H
 
 #include <stddef.h>
 
-#include "library/arrow.h"
-#include "library/arrow_texts.h"
+#include "replay/library/arrow.h"
+#include "replay/library/arrow_texts.h"
 
 /* The columns that are asked for, in this order. */
 struct kymo_arrow_shape {
