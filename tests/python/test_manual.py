@@ -63,7 +63,7 @@ def complete(*words):
         _kymo
         printf '%s\\n' "${COMPREPLY[@]}"
         """
-    done = subprocess.run(["bash", "-c", script, ROOT / "completions" / "kymo.bash", *words], env=environment(),
+    done = subprocess.run(["bash", "-c", script, ROOT / "cli" / "completions" / "kymo.bash", *words], env=environment(),
                           capture_output=True, text=True, check=True)
     return done.stdout.split(), done.stderr == ""
 
@@ -78,6 +78,6 @@ def test_bash_completes_verbs_and_options(verbs):
 
 def test_bash_leaves_files_to_readline():
     assert complete(KYMO, "info", "run") == ([], True)
-    listing = subprocess.run(["bash", "-c", f"source '{ROOT}/completions/kymo.bash'; complete -p kymo"],
+    listing = subprocess.run(["bash", "-c", f"source '{ROOT}/cli/completions/kymo.bash'; complete -p kymo"],
                              capture_output=True, text=True, check=True).stdout
     assert "-o default" in listing and "-F _kymo" in listing
