@@ -8,7 +8,6 @@
 
 #include "format/varint.h"
 #include "replay/definition_messages.h"
-#include "replay/flow_code.h"
 
 #define MAX_MESSAGE_BYTES KYMO_MAX_RAW_BYTES
 
@@ -319,7 +318,8 @@ void kymo_definitions_release(struct kymo_definitions *definitions)
 			struct kymo_content *content = process->contents.items[c].value;
 
 			free(content->lines);
-			kymo_flow_code_free(content->flow);
+			if (content->flow)
+				content->release_flow(content->flow);
 		}
 		table_release(&process->codes);
 		table_release(&process->contents);

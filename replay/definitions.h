@@ -30,7 +30,8 @@ struct kymo_content {
 	/* what lines are rebuilt from; none in recordings that have them */
 	uint32_t bytecode_bytes, exception_table_bytes;
 	const uint8_t *bytecode, *exception_table;
-	struct kymo_flow_code *flow; /* see flow_code.h; made at first use */
+	struct kymo_flow_code *flow; /* see flow_code.h; made at first use, by whom it is released, too */
+	void (*release_flow)(struct kymo_flow_code *flow);
 	int32_t *lines; /* of each code unit; decoded at first use */
 	size_t units;
 	uint64_t events; /* for who counts them: see summary.h */

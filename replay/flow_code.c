@@ -197,28 +197,7 @@ static bool prepare(struct kymo_flow_code *code, const struct kymo_content *cont
 	return kymo_moves_state(&code->moves, &before) == KYMO_STATE_BEFORE;
 }
 
-struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds)
-{
-	struct kymo_flow_code *code = content->flow;
-
-	if (code)
-		return code;
-	code = calloc(1, sizeof(*code));
-	if (!code)
-		return NULL;
-	code->kinds = kinds;
-	code->steps_left = SEARCH_STEPS;
-	if (kymo_flow_make(&code->flow, version, content->bytecode, content->bytecode_bytes,
-			   content->exception_table, content->exception_table_bytes) ||
-	    (code->flow.is_exact && !prepare(code, content))) {
-		kymo_flow_code_free(code);
-		return NULL;
-	}
-	content->flow = code;
-	return code;
-}
-
-void kymo_flow_code_free(struct kymo_flow_code *code)
+static void flow_code_free(struct kymo_flow_code *code)
 {
 	if (!code)
 		return;
@@ -236,6 +215,28 @@ void kymo_flow_code_free(struct kymo_flow_code *code)
 	free(code->walks);
 	free(code->steps);
 	free(code);
+}
+
+struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds)
+{
+	struct kymo_flow_code *code = content->flow;
+
+	if (code)
+		return code;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return NULL;
+	code->kinds = kinds;
+	code->steps_left = SEARCH_STEPS;
+	if (kymo_flow_make(&code->flow, version, content->bytecode, content->bytecode_bytes,
+			   content->exception_table, content->exception_table_bytes) ||
+	    (code->flow.is_exact && !prepare(code, content))) {
+		flow_code_free(code);
+		return NULL;
+	}
+	content->flow = code;
+	content->release_flow = flow_code_free;
+	return code;
 }
 
 /* What a search is for: an instruction, or a backward jump to one. */

@@ -26,7 +26,6 @@ struct kymo_flow_code;
  * the kinds in the mask @kinds, the same each time.  NULL: no memory, or no such version.
  */
 struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds);
-void kymo_flow_code_free(struct kymo_flow_code *code);
 
 const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code);
 /* The line at which the interpreter may have a LINE event at the instruction @unit, or KYMO_LINE_NONE.  Exact code alone. */

@@ -93,7 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	records = take(&input, input.left);
 	replay(rebuild, records, lengths[0]);
 	kymo_rebuild_free(rebuild);
-	kymo_flow_code_free(content.flow);
+	if (content.flow)
+		content.release_flow(content.flow);
 	free(content.lines);
 	free(records);
 	for (int i = 0; i < 3; i++)
