@@ -10,8 +10,8 @@
 #include <strings.h>
 
 #include "format/kinds.h"
-#include "replay/text.h"
-#include "replay/timeline.h"
+#include "replay/trace/text.h"
+#include "replay/trace/timeline.h"
 
 int kymo_usage_error(char *const *argv, const char *format, ...)
 {

@@ -14,7 +14,7 @@
 #include "cli/progress.h"
 #include "cli/python_choice.h"
 #include "replay/diff/diff.h"
-#include "replay/describe.h"
+#include "replay/trace/describe.h"
 
 extern char **environ;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/event_json.h"
 
-#include "replay/describe.h"
-#include "replay/event_values.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/values/event_values.h"
+#include "replay/trace/text.h"
 
 static void put_field(FILE *out, const char *name, const char *value)
 {

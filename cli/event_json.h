@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "replay/timeline.h"
+#include "replay/trace/timeline.h"
 
 /* As docs/guide/recording.md has it; without a line feed. */
 void kymo_event_put_json(FILE *out, const struct kymo_event *event);

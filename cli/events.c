@@ -9,11 +9,11 @@
 #include "cli/command.h"
 #include "cli/event_json.h"
 #include "cli/slice_options.h"
-#include "replay/describe.h"
-#include "replay/event_values.h"
-#include "replay/merge.h"
-#include "replay/shown_files.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/values/event_values.h"
+#include "replay/decode/merge.h"
+#include "replay/trace/shown_files.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo events [options] TRACE\n"

@@ -10,7 +10,7 @@
 #include "cli/progress.h"
 #include "cli/slice_options.h"
 #include "replay/profile/export/export.h"
-#include "replay/describe.h"
+#include "replay/trace/describe.h"
 
 static const char help[] =
 	"usage: kymo export [options] --format=FORMAT TRACE\n"

@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "format/counter.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 #define LARGE (64U << 20)
 #define MINUTE_NS 6e10

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/python_choice.h"
-#include "replay/timeline.h"
+#include "replay/trace/timeline.h"
 
 /* Of the package's folder, the verb and its words; nothing that the environment says is imported. */
 static const char code[] = "import sys\n"

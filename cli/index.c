@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/open.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo index TRACE\n"

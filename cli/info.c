@@ -9,8 +9,8 @@
 #include "cli/command.h"
 #include "cli/overview.h"
 #include "cli/unrecorded.h"
-#include "replay/describe.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/text.h"
 
 #define THREADS_SHOWN 20 /* of each process, as text */
 

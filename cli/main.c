@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 static const struct command {
 	const char *name;

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "replay/describe.h"
+#include "replay/trace/describe.h"
 
 static volatile sig_atomic_t is_interrupted;
 

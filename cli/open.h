@@ -3,7 +3,7 @@
 #ifndef KYMO_CLI_OPEN_H
 #define KYMO_CLI_OPEN_H
 
-#include "replay/indexed.h"
+#include "replay/index/indexed.h"
 
 /*
  * Open @path and show how far that is; @verb is argv[0], @keeps as kymo_indexed_open() has it.  While the index is made Ctrl-C

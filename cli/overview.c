@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "replay/describe.h"
+#include "replay/trace/describe.h"
 
 static void add(struct kymo_summary *total, const struct kymo_summary *part)
 {

@@ -3,7 +3,7 @@
 #ifndef KYMO_CLI_OVERVIEW_H
 #define KYMO_CLI_OVERVIEW_H
 
-#include "replay/summary.h"
+#include "replay/decode/summary.h"
 
 struct kymo_overview {
 	struct kymo_timeline timeline;

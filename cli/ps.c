@@ -13,8 +13,8 @@
 #include "cli/sessions.h"
 #include "cli/unrecorded.h"
 #include "recorder/recorder.h"
-#include "replay/describe.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo ps [TRACE]\n"

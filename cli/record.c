@@ -23,8 +23,8 @@
 #include "reader/reader.h"
 #include "recorder/recorder.h"
 #include "recorder/session_create.h"
-#include "replay/text.h"
-#include "replay/trace.h"
+#include "replay/trace/text.h"
+#include "replay/trace/trace.h"
 
 static const char help[] =
 	"usage: kymo record [options] [--] script.py args…\n"

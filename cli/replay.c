@@ -6,9 +6,9 @@
 #include "cli/command.h"
 #include "cli/open.h"
 #include "replay/debugger/console.h"
-#include "replay/places.h"
-#include "replay/tests_of.h"
-#include "replay/text.h"
+#include "replay/moves/named_places.h"
+#include "replay/moves/tests_of.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo replay [options] TRACE\n"

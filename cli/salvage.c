@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "cli/sessions.h"
 #include "reader/reader.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo salvage [-o FILE] SESSION | TRACE\n"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "replay/timeline.h"
+#include "replay/trace/timeline.h"
 
 #define MAX_CONFIG_BYTES (1U << 20)
 #define MAX_RUN_BYTES (16 << 20)

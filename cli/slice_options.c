@@ -2,7 +2,7 @@
 #include "cli/slice_options.h"
 
 #include "cli/command.h"
-#include "replay/places.h"
+#include "replay/moves/named_places.h"
 
 static bool parse_time(char *const *argv, const char *option, int64_t *ns)
 {

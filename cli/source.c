@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "replay/describe.h"
-#include "replay/text.h"
-#include "replay/sources.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/text.h"
+#include "replay/trace/sources.h"
 
 static const char help[] =
 	"usage: kymo source [--pid=PID] TRACE [FILE]\n"

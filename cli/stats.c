@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/hand_over.h"
 #include "cli/overview.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo stats TRACE\n"

@@ -12,12 +12,12 @@
 #include "cli/event_json.h"
 #include "cli/words.h"
 #include "cli/unrecorded.h"
-#include "replay/describe.h"
-#include "replay/event_values.h"
-#include "replay/places.h"
-#include "replay/shown_files.h"
-#include "replay/text.h"
-#include "replay/thread_cursor.h"
+#include "replay/trace/describe.h"
+#include "replay/values/event_values.h"
+#include "replay/moves/named_places.h"
+#include "replay/trace/shown_files.h"
+#include "replay/trace/text.h"
+#include "replay/decode/thread_cursor.h"
 
 static const char help[] =
 	"usage: kymo tail [options] TRACE\n"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/describe.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/text.h"
 
 const Kymo__Unrecorded *kymo_unrecorded_next(const struct kymo_definitions *definitions, size_t *at)
 {

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "replay/definitions.h"
+#include "replay/trace/definitions.h"
 
 /* The next one from kept[*@at] on, which is advanced behind it; NULL: there are no more. */
 const Kymo__Unrecorded *kymo_unrecorded_next(const struct kymo_definitions *definitions, size_t *at);

@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "cli/launch.h"
 #include "reader/output_name.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 static void name_passed(const char *output, char passed[PATH_MAX + 8])
 {

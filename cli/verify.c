@@ -6,9 +6,9 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
-#include "replay/describe.h"
-#include "replay/summary.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/decode/summary.h"
+#include "replay/trace/text.h"
 
 static const char help[] =
 	"usage: kymo verify TRACE\n"

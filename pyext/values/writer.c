@@ -4,7 +4,7 @@
 #include "pyext/values/put.h"
 #include "pyext/secrets.h"
 
-/* What ends there is decoded with; see replay/values.h. */
+/* What ends there is decoded with; see replay/values/values.h. */
 #define MAX_DEPTH 60U
 
 /* Of a tuple that is a key: so much is looked at. */

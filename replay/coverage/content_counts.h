@@ -3,7 +3,7 @@
 #ifndef KYMO_REPLAY_COVERAGE_CONTENT_COUNTS_H
 #define KYMO_REPLAY_COVERAGE_CONTENT_COUNTS_H
 
-#include "replay/flow_code.h"
+#include "replay/decode/flow_code.h"
 
 struct kymo_counted_line {
 	int32_t line;

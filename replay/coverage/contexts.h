@@ -9,7 +9,7 @@
 #ifndef KYMO_REPLAY_COVERAGE_CONTEXTS_H
 #define KYMO_REPLAY_COVERAGE_CONTEXTS_H
 
-#include "replay/timeline.h"
+#include "replay/trace/timeline.h"
 
 struct kymo_context_mark {
 	const char *name;

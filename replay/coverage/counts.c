@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/pass.h"
+#include "replay/decode/pass.h"
 
 #define EVENT(kind) (UINT64_C(1) << (kind))
 #define BRANCH_SIDES (EVENT(KYMO_BRANCH_LEFT) | EVENT(KYMO_BRANCH_RIGHT))

@@ -4,7 +4,7 @@
 #define KYMO_REPLAY_COVERAGE_COVERED_FILES_H
 
 #include "replay/coverage/counts.h"
-#include "replay/sources.h"
+#include "replay/trace/sources.h"
 
 struct kymo_covered_content {
 	struct kymo_content_counts *of;		/* with the hits of all that equal it */

@@ -19,7 +19,7 @@
 #ifndef KYMO_REPLAY_DEBUGGER_CONDITION_H
 #define KYMO_REPLAY_DEBUGGER_CONDITION_H
 
-#include "replay/variables.h"
+#include "replay/moves/variables.h"
 
 struct kymo_condition;
 

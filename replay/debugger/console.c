@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 static void put_where(struct kymo_console *console, char *argument);
 static void go_up(struct kymo_console *console, char *argument);

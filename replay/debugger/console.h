@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "replay/replay.h"
+#include "replay/moves/replay.h"
 
 /*
  * Read commands from stdin up to its end or `quit`, and answer on stdout.  @path: of the trace; @follows: it is still written,

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/describe.h"
-#include "replay/line_table.h"
-#include "replay/replay_uncaught.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/line_table.h"
+#include "replay/moves/replay_uncaught.h"
+#include "replay/trace/text.h"
 
 /* What the user wants of a breakpoint, in kymo_break.context. */
 struct wanted {

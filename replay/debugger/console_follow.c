@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/indexed.h"
-#include "replay/replay_uncaught.h"
-#include "replay/variable_watch.h"
+#include "replay/index/indexed.h"
+#include "replay/moves/replay_uncaught.h"
+#include "replay/moves/variable_watch.h"
 
 struct kymo_console_opened {
 	struct kymo_indexed trace;

@@ -11,8 +11,8 @@
 #include <wchar.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/value_path.h"
-#include "replay/variables.h"
+#include "replay/values/value_path.h"
+#include "replay/moves/variables.h"
 
 static volatile sig_atomic_t is_interrupted;
 static struct sigaction before;

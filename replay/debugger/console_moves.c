@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/line_table.h"
-#include "replay/places.h"
+#include "replay/trace/line_table.h"
+#include "replay/moves/named_places.h"
 
 typedef int (*kymo_mover)(struct kymo_replay *replay, enum kymo_go go, struct kymo_error *error);
 

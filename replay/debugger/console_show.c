@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/describe.h"
-#include "replay/line_table.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/line_table.h"
+#include "replay/trace/text.h"
 
 const struct kymo_source *kymo_console_source(struct kymo_console *console, const struct kymo_code *code)
 {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 #include "replay/debugger/condition.h"
-#include "replay/replay.h"
-#include "replay/shown_files.h"
-#include "replay/sources.h"
+#include "replay/moves/replay.h"
+#include "replay/trace/shown_files.h"
+#include "replay/trace/sources.h"
 
 struct kymo_console {
 	struct kymo_replay *replay;

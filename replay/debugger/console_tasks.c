@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/task_states.h"
-#include "replay/text.h"
+#include "replay/moves/task_states.h"
+#include "replay/trace/text.h"
 
 static bool read_states(struct kymo_console *console, struct kymo_task_states *states)
 {

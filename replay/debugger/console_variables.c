@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "replay/debugger/console_state.h"
-#include "replay/line_table.h"
-#include "replay/text.h"
-#include "replay/value_path.h"
-#include "replay/variable_watch.h"
+#include "replay/trace/line_table.h"
+#include "replay/trace/text.h"
+#include "replay/values/value_path.h"
+#include "replay/moves/variable_watch.h"
 
 #define KYMO_PRINTED_BYTES 4096U
 #define VIEWED_BYTES 512U /* of a value in the view: wider than a screen's row */

@@ -12,8 +12,8 @@
 #include "replay/debugger/console_state.h"
 #include "replay/debugger/python_words.h"
 #include "replay/debugger/screen_row.h"
-#include "replay/describe.h"
-#include "replay/line_table.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/line_table.h"
 
 #define LEAST_ROWS 16U
 #define LEAST_COLUMNS 40U

@@ -5,8 +5,8 @@
 
 #include "replay/debugger/dap_files.h"
 #include "replay/debugger/dap_points.h"
-#include "replay/line_table.h"
-#include "replay/replay_uncaught.h"
+#include "replay/trace/line_table.h"
+#include "replay/moves/replay_uncaught.h"
 
 static void remove_last(struct kymo_breaks *breaks)
 {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "replay/sources.h"
+#include "replay/trace/sources.h"
 
 static int compare_files(const void *left, const void *right)
 {

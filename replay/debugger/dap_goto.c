@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "replay/debugger/dap_files.h"
-#include "replay/replay_hits.h"
+#include "replay/moves/replay_hits.h"
 
 static bool is_in_file(const struct kymo_break *at, const struct kymo_walker *walker, uint64_t hits)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "replay/debugger/dap_files.h"
-#include "replay/describe.h"
-#include "replay/places.h"
-#include "replay/tests_of.h"
+#include "replay/trace/describe.h"
+#include "replay/moves/named_places.h"
+#include "replay/moves/tests_of.h"
 
 /* What this adapter does, and no more than it does. */
 static json_t *capabilities(void)

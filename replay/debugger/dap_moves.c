@@ -6,10 +6,10 @@
 
 #include "replay/debugger/dap_files.h"
 #include "replay/debugger/dap_points.h"
-#include "replay/describe.h"
-#include "replay/places.h"
-#include "replay/replay_hits.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/moves/named_places.h"
+#include "replay/moves/replay_hits.h"
+#include "replay/trace/text.h"
 
 /* Of the lines that log points print in one move, the first so many are shown. */
 #define MAX_LOGGED 10000U

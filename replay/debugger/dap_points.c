@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/trace.h"
+#include "replay/trace/trace.h"
 
 #define VALUE_BYTES 1024U
 

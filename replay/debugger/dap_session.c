@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 /* Numbers of clients that are written in JavaScript end there. */
 #define MAX_INTEGER (INT64_C(1) << 53)

@@ -11,9 +11,9 @@
 
 #include "replay/debugger/dap.h"
 #include "replay/debugger/dap_wire.h"
-#include "replay/indexed.h"
-#include "replay/replay.h"
-#include "replay/shown_files.h"
+#include "replay/index/indexed.h"
+#include "replay/moves/replay.h"
+#include "replay/trace/shown_files.h"
 
 /* The stack of one thread where the replay stands; made when it is asked for. */
 struct kymo_dap_view {

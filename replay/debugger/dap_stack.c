@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "replay/debugger/dap_files.h"
-#include "replay/describe.h"
-#include "replay/line_table.h"
-#include "replay/text.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/line_table.h"
+#include "replay/trace/text.h"
 
 /* Ids of frames begin anew behind this one; whoever has that many of them is through with the old ones. */
 #define MAX_FRAME_ID (1U << 30)

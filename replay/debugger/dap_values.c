@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/value_path.h"
+#include "replay/values/value_path.h"
 
 #define NAME_BYTES 256U
 

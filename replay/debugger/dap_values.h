@@ -9,7 +9,7 @@
 #define KYMO_REPLAY_DEBUGGER_DAP_VALUES_H
 
 #include "replay/debugger/dap_session.h"
-#include "replay/variables.h"
+#include "replay/moves/variables.h"
 
 /* Bytes of a value's text in a list of variables, and where it is looked at alone. */
 #define KYMO_DAP_LISTED_BYTES 1024U

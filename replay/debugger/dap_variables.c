@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "replay/debugger/dap_values.h"
-#include "replay/trace.h"
-#include "replay/value_path.h"
+#include "replay/trace/trace.h"
+#include "replay/values/value_path.h"
 
 /* References end there, with room for what a client adds to them; a stop that has given out that many gives out no more. */
 #define MAX_REFERENCE (1U << 30)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "replay/debugger/dap_values.h"
-#include "replay/variable_watch.h"
+#include "replay/moves/variable_watch.h"
 
 /* So many variables can be asked about in a session. */
 #define MAX_WATCHES 4096U

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "replay/trace.h"
+#include "replay/trace/trace.h"
 
 #define MAX_HEADER 4096U
 #define READ_BYTES 65536U

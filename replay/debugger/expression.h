@@ -9,7 +9,7 @@
 #ifndef KYMO_REPLAY_DEBUGGER_EXPRESSION_H
 #define KYMO_REPLAY_DEBUGGER_EXPRESSION_H
 
-#include "replay/variables.h"
+#include "replay/moves/variables.h"
 
 enum kymo_operand_kind {
 	KYMO_OPERAND_UNKNOWN,

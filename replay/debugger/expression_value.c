@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "replay/debugger/expression_nodes.h"
-#include "replay/value_path.h"
+#include "replay/values/value_path.h"
 
 enum truth { UNSURE = -1, NO, YES };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 #define TAB 8U /* columns, as Python has it */
 

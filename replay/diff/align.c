@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/trace.h"
+#include "replay/trace/trace.h"
 
 static uint64_t key_at(struct kymo_keys keys, size_t i)
 {

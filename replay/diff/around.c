@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/diff/around.h"
 
-#include "replay/flow_code.h"
-#include "replay/line_table.h"
+#include "replay/decode/flow_code.h"
+#include "replay/trace/line_table.h"
 
 /* Events that are looked at behind a place, and units of bytecode for loops. */
 #define EVENTS_AHEAD 100000U

@@ -3,8 +3,8 @@
 #ifndef KYMO_REPLAY_DIFF_AROUND_H
 #define KYMO_REPLAY_DIFF_AROUND_H
 
-#include "replay/index.h"
-#include "replay/walker.h"
+#include "replay/index/index.h"
+#include "replay/decode/walker.h"
 
 /* A line of a code object; code is NULL where there is none. */
 struct kymo_code_line {

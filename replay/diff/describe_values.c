@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/diff/describe.h"
-#include "replay/event_values.h"
-#include "replay/line_table.h"
+#include "replay/diff/describe_diff.h"
+#include "replay/values/event_values.h"
+#include "replay/trace/line_table.h"
 
 #define VARIABLES 16U
 /* So far a frame's first event is looked for in what is decoded again. */

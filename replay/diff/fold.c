@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 /* A block has so many items at least, and at most; between these it ends at an item whose key has no bit of the mask. */
 #define LEAST_ITEMS 512U

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 void kymo_hunk_begin(struct kymo_hunk *hunk, struct kymo_comparison *comparison, const struct kymo_pair *pair)
 {

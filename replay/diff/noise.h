@@ -7,7 +7,7 @@
 #define KYMO_REPLAY_DIFF_NOISE_H
 
 #include "replay/diff/side.h"
-#include "replay/values.h"
+#include "replay/values/values.h"
 
 /* Whose values they are; begin with kymo_owner_of(). */
 struct kymo_owner {

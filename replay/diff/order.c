@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "replay/diff/diff.h"
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 /* Turns of others that are looked at behind one. */
 #define TURNS_AHEAD 64U

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "replay/diff/diff.h"
-#include "replay/moment.h"
-#include "replay/walker.h"
+#include "replay/moves/moment.h"
+#include "replay/decode/walker.h"
 
 #define CONTEXT "context:"
 

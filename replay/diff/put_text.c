@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "replay/diff/diff.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 #define FRAMES 8U
 

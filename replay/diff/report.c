@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/walker.h"
+#include "replay/decode/walker.h"
 
 int kymo_look(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_look *look,
 	      struct kymo_error *error)

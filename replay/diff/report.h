@@ -10,7 +10,7 @@
 #define KYMO_REPLAY_DIFF_REPORT_H
 
 #include "replay/diff/diff.h"
-#include "replay/moment.h"
+#include "replay/moves/moment.h"
 
 struct kymo_report {
 	size_t *order; /* numbers of differences */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 static const struct kymo_index *index_of(const struct kymo_sequence *sequence)
 {

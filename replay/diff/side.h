@@ -9,8 +9,8 @@
 #ifndef KYMO_REPLAY_DIFF_SIDE_H
 #define KYMO_REPLAY_DIFF_SIDE_H
 
-#include "replay/index.h"
-#include "replay/sources.h"
+#include "replay/index/index.h"
+#include "replay/trace/sources.h"
 
 /* What becomes of the events of a code object. */
 enum kymo_treatment {

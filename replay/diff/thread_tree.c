@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 #define MAX_TURNS (1U << 17)
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/line_table.h"
-#include "replay/walker.h"
+#include "replay/trace/line_table.h"
+#include "replay/decode/walker.h"
 
 struct level {
 	uint64_t code_id;

@@ -9,7 +9,7 @@
 #define KYMO_REPLAY_DIFF_TOKENS_H
 
 #include "replay/diff/side.h"
-#include "replay/stack.h"
+#include "replay/decode/stack.h"
 
 enum kymo_token_kind {
 	KYMO_TOKEN_ENTER, /* a call, or a generator or coroutine that is resumed */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "replay/diff/around.h"
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 /* Tokens that are read at once, about. */
 #define PART 4096U

@@ -10,7 +10,7 @@
 
 #include "replay/diff/likeness.h"
 #include "replay/diff/thread_tree.h"
-#include "replay/walker.h"
+#include "replay/decode/walker.h"
 
 struct kymo_variable_state {
 	uint64_t key;	/* of its name: the same on both sides; 0: the event's own value */

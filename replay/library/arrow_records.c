@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "replay/line_table.h"
-#include "replay/thread_cursor_registers.h"
+#include "replay/trace/line_table.h"
+#include "replay/decode/thread_cursor_registers.h"
 
 /* A record of more bytes than this is rare, and so is the end of a chunk. */
 #define FEW_BYTES 17

@@ -10,7 +10,7 @@
 
 #include "replay/coverage/contexts.h"
 #include "replay/library/arrow_rows.h"
-#include "replay/thread_cursor.h"
+#include "replay/decode/thread_cursor.h"
 
 #define KYMO_ARROW_LATELY 1024U
 

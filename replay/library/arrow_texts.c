@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 /* To be freed; NULL: no memory. */
 static char *as_utf8(const char *text)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "replay/library/arrow_columns.h"
-#include "replay/timeline.h"
+#include "replay/trace/timeline.h"
 
 /* In order; UTF-8, other bytes as \xNN. */
 struct kymo_arrow_text_table {

@@ -5,7 +5,7 @@
 
 #include "format/chunk.h"
 #include "format/kinds.h"
-#include "replay/describe.h"
+#include "replay/trace/describe.h"
 
 /* Jansson refuses what is no UTF-8; the recorder has escaped that already, so that nothing is lost here. */
 static json_t *text(const char *value)

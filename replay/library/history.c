@@ -9,10 +9,10 @@
 #include "format/kinds.h"
 #include "replay/library/describe_json.h"
 #include "replay/library/history_private.h"
-#include "replay/event_values.h"
-#include "replay/merge.h"
-#include "replay/sources.h"
-#include "replay/text.h"
+#include "replay/values/event_values.h"
+#include "replay/decode/merge.h"
+#include "replay/trace/sources.h"
+#include "replay/trace/text.h"
 
 int kymo_history_open(const char *path, struct kymo_history **out, char *error, size_t error_bytes)
 {

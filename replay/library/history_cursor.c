@@ -7,9 +7,9 @@
 
 #include "replay/debugger/condition.h"
 #include "replay/library/history_private.h"
-#include "replay/places.h"
-#include "replay/replay.h"
-#include "replay/sources.h"
+#include "replay/moves/named_places.h"
+#include "replay/moves/replay.h"
+#include "replay/trace/sources.h"
 
 struct kymo_history_cursor {
 	struct kymo_history *history;

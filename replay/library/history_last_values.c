@@ -6,9 +6,9 @@
 
 #include "replay/library/history_private.h"
 #include "replay/profile/lookup.h"
-#include "replay/event_values.h"
-#include "replay/merge.h"
-#include "replay/text.h"
+#include "replay/values/event_values.h"
+#include "replay/decode/merge.h"
+#include "replay/trace/text.h"
 
 #define COLUMNS 100U
 #define NO_LINE (-1)

@@ -4,7 +4,7 @@
 #define KYMO_REPLAY_LIBRARY_HISTORY_PRIVATE_H
 
 #include "replay/library/history.h"
-#include "replay/indexed.h"
+#include "replay/index/indexed.h"
 
 struct kymo_history {
 	struct kymo_indexed trace;

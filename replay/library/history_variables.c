@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "replay/library/history_private.h"
-#include "replay/event_values.h"
-#include "replay/line_table.h"
-#include "replay/text.h"
-#include "replay/variable_watch.h"
+#include "replay/values/event_values.h"
+#include "replay/trace/line_table.h"
+#include "replay/trace/text.h"
+#include "replay/moves/variable_watch.h"
 
 /* 0, with what was written to @out in *@text, or a negative errno. */
 static int finish(struct kymo_history *history, FILE *out, char **text, int result)

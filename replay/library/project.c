@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/shown_files.h"
-#include "replay/timeline.h"
+#include "replay/trace/shown_files.h"
+#include "replay/trace/timeline.h"
 
 struct kymo_project_files {
 	struct kymo_shown_files shown;

@@ -8,8 +8,8 @@
 #ifndef KYMO_REPLAY_PROFILE_CALLS_H
 #define KYMO_REPLAY_PROFILE_CALLS_H
 
-#include "replay/line_table.h"
-#include "replay/walker.h"
+#include "replay/trace/line_table.h"
+#include "replay/decode/walker.h"
 
 enum kymo_call_step {
 	KYMO_CALL_BEGIN = 1, /* a frame, or a function in C, begins to run, or goes on */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "replay/trace.h"
+#include "replay/trace/trace.h"
 
 /* By so much windows may overlap: half widths are rounded up. */
 #define ROUNDING_NS 1

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "replay/rebuild.h"
+#include "replay/decode/rebuild.h"
 
 static uint64_t lines, sum;
 

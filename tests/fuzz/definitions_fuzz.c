@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "replay/line_table.h"
-#include "replay/sources.h"
-#include "replay/thread_cursor.h"
+#include "replay/trace/line_table.h"
+#include "replay/trace/sources.h"
+#include "replay/decode/thread_cursor.h"
 
 #define INPUT_BYTES 65536
 

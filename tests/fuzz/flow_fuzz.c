@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/flow_code.h"
-#include "replay/rebuild.h"
+#include "replay/decode/flow_code.h"
+#include "replay/decode/rebuild.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "replay/places.h"
-#include "replay/replay_uncaught.h"
+#include "replay/moves/named_places.h"
+#include "replay/moves/replay_uncaught.h"
 
 #define MOVES 12
 

@@ -21,7 +21,7 @@
 #include "reader/reader.h"
 #include "reader/take.h"
 #include "reader/trace_writer.h"
-#include "replay/trace.h"
+#include "replay/trace/trace.h"
 
 enum {
 	SLOT_BYTES = KYMO_MIN_SLOT_BYTES,

@@ -20,7 +20,7 @@
 #include "replay/profile/export/perfetto.pb-c.h"
 #include "replay/profile/call_tree.h"
 #include "reader/run.h"
-#include "replay/merge.h"
+#include "replay/decode/merge.h"
 #include "tests/support/nesting.h"
 
 #define MAX_EVENTS 20000

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/event_values.h"
-#include "replay/value_path.h"
+#include "replay/values/event_values.h"
+#include "replay/values/value_path.h"
 
 #define CHECK(condition) ((condition) ? (void)0 : abort())
 

@@ -11,19 +11,27 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("KYMO_BUILD_DIR", "build/dev")
 
+TRACE = {"format", "replay/trace"}
+DECODED = TRACE | {"replay/values", "replay/decode"}
+REPLAY = DECODED | {"replay/index", "replay/moves"}
 MAY_INCLUDE = {
     "format": {"format"},
     "recorder": {"format", "recorder"},
     "pyext": {"format", "recorder", "pyext"},
     "reader": {"format", "reader"},
-    "replay": {"format", "replay"},
-    "replay/debugger": {"format", "replay", "replay/debugger"},
-    "replay/coverage": {"format", "replay", "replay/coverage"},
-    "replay/diff": {"format", "replay", "replay/diff"},
-    "replay/profile": {"format", "replay", "replay/coverage", "replay/profile"},
-    "replay/profile/export": {"format", "replay", "replay/coverage", "replay/profile", "replay/profile/export"},
-    "replay/library": {"format", "replay", "replay/debugger", "replay/coverage", "replay/profile", "replay/library"},
-    "cli": {"format", "recorder", "reader", "replay", "replay/debugger", "replay/coverage", "replay/diff", "replay/profile", "replay/profile/export", "cli"},
+    "replay/trace": TRACE,
+    "replay/values": TRACE | {"replay/values"},
+    "replay/decode": DECODED,
+    "replay/index": DECODED | {"replay/index"},
+    "replay/moves": REPLAY,
+    "replay/debugger": REPLAY | {"replay/debugger"},
+    "replay/coverage": REPLAY | {"replay/coverage"},
+    "replay/diff": REPLAY | {"replay/diff"},
+    "replay/profile": REPLAY | {"replay/coverage", "replay/profile"},
+    "replay/profile/export": REPLAY | {"replay/coverage", "replay/profile", "replay/profile/export"},
+    "replay/library": REPLAY | {"replay/debugger", "replay/coverage", "replay/profile", "replay/library"},
+    "cli": REPLAY
+    | {"recorder", "reader", "replay/debugger", "replay/coverage", "replay/diff", "replay/profile", "replay/profile/export", "cli"},
 }
 
 

@@ -7,7 +7,7 @@
 #include "replay/profile/export/intern.h"
 #include "replay/profile/export/json.h"
 #include "replay/profile/export/threads.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 #define MICROSECONDS 3
 

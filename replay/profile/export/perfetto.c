@@ -8,7 +8,7 @@
 #include "replay/profile/export/intern.h"
 #include "replay/profile/export/packets.h"
 #include "replay/profile/export/threads.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 #define SEQUENCE_CLOCK 64 /* the first of those that a sequence may define */
 

@@ -11,7 +11,7 @@
 #include "replay/profile/export/intern.h"
 #include "replay/profile/export/json.h"
 #include "replay/profile/export/threads.h"
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 /* What is called, or a gap. */
 struct frame {

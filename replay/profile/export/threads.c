@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/text.h"
+#include "replay/trace/text.h"
 
 /* Above all that Linux gives. */
 #define MADE_UP_TID (UINT64_C(1) << 22)

@@ -10,7 +10,7 @@
 
 #include "format/metadata.pb-c.h"
 #include "format/varint.h"
-#include "replay/sources.h"
+#include "replay/trace/sources.h"
 
 static char folder[] = "/tmp/kymo-queue-XXXXXX";
 static char output[64], file[64];

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/hits.h"
-#include "replay/trace.h"
+#include "replay/index/hits.h"
+#include "replay/trace/trace.h"
 
 #define CONTENTS 9
 #define LINES 40

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 static size_t decode(const uint8_t *table, size_t bytes, uint32_t first_line, int32_t lines[64])
 {

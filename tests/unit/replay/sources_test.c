@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replay/sources.h"
+#include "replay/trace/sources.h"
 
 #include <errno.h>
 

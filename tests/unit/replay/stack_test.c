@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/line_table.h"
-#include "replay/stack.h"
+#include "replay/trace/line_table.h"
+#include "replay/decode/stack.h"
 
 #define DEEPEST 600
 #define LISTED 128

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replay/line_table.h"
-#include "replay/merge.h"
+#include "replay/trace/line_table.h"
+#include "replay/decode/merge.h"
 #include "tests/unit/replay/trace_maker.h"
 
 static struct maker maker;

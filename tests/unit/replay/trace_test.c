@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 
-#include "replay/trace.h"
+#include "replay/trace/trace.h"
 #include "tests/unit/replay/trace_maker.h"
 
 static struct maker maker;

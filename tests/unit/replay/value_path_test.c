@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "replay/value_path.h"
+#include "replay/values/value_path.h"
 
 #define ID 1, 2, 0, 0, 0, 0, 0, 0
 #define K(kind) KYMO_VALUE_##kind

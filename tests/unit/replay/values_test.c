@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/values.h"
+#include "replay/values/values.h"
 
 /* The texts of a block's bindings, a line each; with names of types T1, T2 … */
 static const char *texts_from(const uint8_t *payload, uint32_t at, uint32_t bytes)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "replay/debugger/condition.h"
-#include "replay/line_table.h"
+#include "replay/trace/line_table.h"
 
 #define HITS 12
 

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "replay/thread_cursor.h"
+#include "replay/decode/thread_cursor.h"
 #include "tests/support/nesting.h"
 
 struct counted {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The end of a thread: what is missing of it, and what may have run. */
+#include "replay/decode/thread_cursor_registers.h"
+
+/* Where the run's clock was read first when the process had ended, or last of all. */
+static size_t sample_after_end(const struct kymo_cursor *cursor)
+{
+	const struct kymo_clock_line *clock = &cursor->timeline->clock;
+	const Kymo__ProcessEnd *end = cursor->stream->process->end;
+	size_t sample = clock->count - 1;
+
+	while (sample && end && end->ended_unix_ns && clock->samples[sample - 1].unix_ns >= end->ended_unix_ns)
+		sample--;
+	return sample;
+}
+
+void kymo_cursor_miss_end(struct kymo_cursor *cursor)
+{
+	const struct kymo_traced_thread *thread = cursor->stream->thread;
+	struct kymo_clock_line *clock = &cursor->timeline->clock;
+	uint64_t last = cursor->known, lost = 0;
+	uint32_t reasons = 0;
+	int64_t end_ns = cursor->high_ns;
+
+	if (thread && thread->has_ended) {
+		last = thread->last_ordinal > last ? thread->last_ordinal : last;
+		lost = thread->lost;
+		reasons = thread->lost_reasons;
+	}
+	if (clock->count)
+		end_ns = kymo_clock_ns(clock, clock->samples[sample_after_end(cursor)].counter);
+	cursor->chunk_end_ns = cursor->high_ns;
+	cursor->low_ns = end_ns > cursor->high_ns ? end_ns : cursor->high_ns;
+	cursor->high_ns = cursor->low_ns;
+	kymo_cursor_miss(cursor, last == UINT64_MAX ? last : last + 1, lost, reasons);
+}
+
+static bool leaves_code_out(const struct kymo_timeline *timeline)
+{
+	const Kymo__Session *session = timeline->definitions.session;
+	const Kymo__Config *config = session ? session->config : NULL;
+
+	return !config || config->n_source || config->n_include || config->n_omit || config->no_stdlib;
+}
+
+bool kymo_cursor_go_on(struct kymo_cursor *cursor)
+{
+	const struct kymo_traced_thread *thread = cursor->stream->thread;
+
+	if (cursor->has_told_end || cursor->has_gone_on || !cursor->rebuild || !thread || !thread->stopped_at ||
+	    thread->stopped_at > KYMO_NO_UNIT || cursor->is_torn)
+		return false;
+	cursor->has_gone_on = true;
+	if (!kymo_rebuild_stop_at(cursor->rebuild, (uint32_t)thread->stopped_at - 1, &cursor->rebuilt))
+		return false;
+	cursor->has_told_end = !thread->is_least;
+	kymo_cursor_keep_steps(cursor);
+	kymo_cursor_fill_event(cursor, &cursor->pending, KYMO_KIND_SPECIAL);
+	cursor->has_pending = true;
+	cursor->step = 0;
+	return true;
+}
+
+/*
+ * Lines after the last event of a thread that was running still, or was in a call, when its process ended: more events may come
+ * where its end is not in the trace.  A recording that is stopped ends with calls of its own.  Where code was left out, a frame
+ * that a fork has copied may wait for it to the end.
+ */
+bool kymo_cursor_take_end(struct kymo_cursor *cursor, struct kymo_event *event)
+{
+	const struct kymo_traced_process *process = cursor->stream->process;
+	struct kymo_rebuilt_end end = {.first_line = KYMO_LINE_NONE};
+
+	if (cursor->has_told_end || !cursor->rebuild || !process->end || process->end->how == KYMO__PROCESS_END__HOW__STOPPED)
+		return false;
+	cursor->has_told_end = true;
+	if (!cursor->is_torn && (!kymo_rebuild_end(cursor->rebuild, &end) || (end.is_copied && leaves_code_out(cursor->timeline))))
+		return false;
+	kymo_cursor_fill_event(cursor, event, KYMO_EVENT_UNKNOWN);
+	event->code = end.code;
+	event->code_id = end.code_id;
+	event->k = ++cursor->k;
+	if (end.first_line != KYMO_LINE_NONE) {
+		event->first_line = end.first_line;
+		event->last_line = end.last_line;
+	}
+	kymo_cursor_set_rebuilt_time(cursor, event);
+	return true;
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The report as JSON; docs/diff.md has its fields. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/diff/around.h"
+#include "replay/diff/describe_diff.h"
+#include "replay/trace/describe.h"
+#include "replay/trace/line_table.h"
+
+static const char *const side_names[] = {"pass", "fail"};
+
+static const char *const kind_names[] = {
+	[KYMO_DIFFER_BRANCH] = "branch", [KYMO_DIFFER_LOOP] = "loop",	      [KYMO_DIFFER_CALL] = "call",
+	[KYMO_DIFFER_EXCEPTION] = "exception", [KYMO_DIFFER_LEFT] = "left",    [KYMO_DIFFER_THREAD] = "thread",
+	[KYMO_DIFFER_PROCESS] = "process", [KYMO_DIFFER_ENDING] = "ending",    [KYMO_DIFFER_ORDER] = "order",
+	[KYMO_DIFFER_UNKNOWN] = "unknown",
+};
+
+static const char *const what_names[] = {
+	[KYMO_TOKEN_ENTER] = "call",   [KYMO_TOKEN_LINE] = "line",   [KYMO_TOKEN_BRANCH] = "branch", [KYMO_TOKEN_RAISE] = "raise",
+	[KYMO_TOKEN_RETURN] = "return", [KYMO_TOKEN_YIELD] = "yield", [KYMO_TOKEN_UNWIND] = "unwind", [KYMO_TOKEN_RERAISE] = "raise", [KYMO_TOKEN_MISSING] = "end",
+};
+
+/* Of so many differences it is told what variables held: they are looked for in chunks that are decoded again. */
+#define VALUES_TOLD 32U
+
+static json_t *text(const char *value)
+{
+	json_t *string = value ? json_string(value) : NULL;
+
+	return string ? string : json_null();
+}
+
+static json_t *number(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *line_number(int64_t line)
+{
+	return line == KYMO_LINE_NONE ? json_null() : json_integer(line);
+}
+
+static const struct kymo_side *side_of(const struct kymo_describing *describing, size_t side)
+{
+	return &describing->diff->comparison.forests[side].side;
+}
+
+static const struct kymo_source *source_of(struct kymo_describing *describing, size_t side, const struct kymo_content *content)
+{
+	struct kymo_shelf *shelf = &describing->shelves[side];
+	struct kymo_timeline *timeline = &describing->diff->comparison.forests[side].side.timeline;
+	struct kymo_read_source *entry;
+	int result;
+
+	for (size_t i = 0; i < shelf->count; i++)
+		if (!strcmp(shelf->entries[i].file, content->file))
+			return shelf->entries[i].is_there ? &shelf->entries[i].source : NULL;
+	if (kymo_grow(&shelf->entries, &shelf->capacity, shelf->count + 1, sizeof *shelf->entries))
+		return NULL;
+	entry = &shelf->entries[shelf->count++];
+	*entry = (struct kymo_read_source){.file = content->file};
+	result = kymo_traced_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content->file,
+				    &entry->source, describing->error);
+	entry->is_there = !result;
+	return entry->is_there ? &entry->source : NULL;
+}
+
+/* Line @line as the trace has it; null: it does not. */
+static json_t *source_line(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
+{
+	const struct kymo_source *source = content && line > 0 ? source_of(describing, side, content) : NULL;
+	size_t bytes = 0;
+	const char *found = source && source->text ? kymo_source_line(source, (uint64_t)line, &bytes) : NULL;
+	json_t *string = found ? json_stringn(found, bytes) : NULL;
+
+	return string ? string : json_null();
+}
+
+json_t *kymo_describe_position(struct kymo_position at)
+{
+	return json_pack("{s:o, s:o}", "n", number(at.n), "k", number(at.k));
+}
+
+/* A place in a file, with what stands there. */
+json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
+{
+	const struct kymo_side *of = side_of(describing, side);
+
+	return json_pack("{s:b, s:o, s:o, s:o, s:o}", "library", of->codes[kymo_side_code(of, content)].is_library, "file", text(content ? content->file : NULL), "function",
+			 text(content ? content->function : NULL), "line", line_number(line), "text",
+			 source_line(describing, side, content, line));
+}
+
+static const struct kymo_content *content_of(const struct kymo_describing *describing, size_t side, uint32_t code)
+{
+	return side_of(describing, side)->codes[code].content;
+}
+
+json_t *kymo_describe_thread(const struct kymo_describing *describing, size_t side, size_t stream)
+{
+	const struct kymo_stream *found = &side_of(describing, side)->timeline.streams[stream];
+
+	return json_pack("{s:o, s:o, s:o, s:o}", "index", number(stream), "process", number(found->process->pid), "number",
+			 number(found->number), "name", text(found->thread ? found->thread->name : NULL));
+}
+
+static bool look(struct kymo_describing *describing, size_t side, size_t stream, struct kymo_position at, struct kymo_look *out)
+{
+	int result = kymo_look(&side_of(describing, side)->index, stream, at, out, describing->error);
+
+	if (result)
+		describing->result = result;
+	return !result && out->is_found;
+}
+
+static json_t *stack(struct kymo_describing *describing, size_t side, const struct kymo_look *looked)
+{
+	json_t *frames = json_array();
+
+	for (uint32_t i = 0; i < looked->frame_count; i++) {
+		const struct kymo_stack_frame *frame = &looked->frames[i];
+
+		json_array_append_new(frames, kymo_describe_place(describing, side, frame->code ? frame->code->content : NULL,
+								  frame->line));
+	}
+	return frames;
+}
+
+static json_t *code_line(struct kymo_describing *describing, size_t side, const struct kymo_code_line *at)
+{
+	return kymo_describe_place(describing, side, at->code ? at->code->content : NULL, at->line);
+}
+
+/* The first lines that ran where the exception was caught, if that is in code that is of no library. */
+static json_t *handler(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	const struct kymo_side *of = side_of(describing, side);
+	struct kymo_code_line lines[KYMO_HANDLER_LINES];
+	int count = kymo_find_handler(&of->index, own->stream, own->raise, lines, describing->error);
+	json_t *told;
+
+	if (count < 0)
+		describing->result = count;
+	if (count <= 0 || !lines[0].code || of->codes[kymo_side_code(of, lines[0].code->content)].is_library)
+		return json_null();
+	told = json_array();
+	for (int i = 0; i < count; i++)
+		json_array_append_new(told, code_line(describing, side, &lines[i]));
+	return told;
+}
+
+static json_t *exception(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	struct kymo_look looked;
+	const struct kymo_content *content;
+	json_t *raised;
+
+	if (!own->has_raise || !look(describing, side, own->stream, own->raise, &looked))
+		return json_null();
+	content = looked.frame_count && looked.frames[0].code ? looked.frames[0].code->content : NULL;
+	raised = kymo_describe_place(describing, side, content, looked.frame_count ? looked.frames[0].line : KYMO_LINE_NONE);
+	json_object_set_new(raised, "type", text(looked.name));
+	json_object_set_new(raised, "position", kymo_describe_position(own->raise));
+	json_object_set_new(raised, "value", kymo_describe_own_value(describing, side, own->stream, own->raise));
+	json_object_set_new(raised, "handler", handler(describing, side, own));
+	return raised;
+}
+
+static json_t *alone(const struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	json_t *called = json_array();
+
+	for (uint32_t i = 0; i < own->called_count; i++) {
+		const struct kymo_content *content = content_of(describing, side, own->called[i]);
+
+		json_array_append_new(called, text(content ? content->function : NULL));
+	}
+	return json_pack("{s:o, s:o, s:o, s:o}", "lines", number(own->lines), "calls", number(own->calls), "called", called,
+			 "rounds", number(own->rounds));
+}
+
+/* The first line of what it called. */
+static json_t *body(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	struct kymo_code_line first;
+	int result = kymo_find_body(&side_of(describing, side)->index, own->stream, own->at, &first, describing->error);
+
+	if (result)
+		describing->result = result;
+	return result || !first.code ? json_null() : code_line(describing, side, &first);
+}
+
+/* What the side did next. */
+static json_t *next(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	json_t *described = kymo_describe_place(describing, side, content_of(describing, side, own->code), own->line);
+
+	json_object_set_new(described, "what", text(own->is_missing ? "missing" : what_names[own->kind]));
+	json_object_set_new(described, "alone", json_boolean(own->is_own));
+	if (own->kind == KYMO_TOKEN_ENTER && own->is_own && own->called_count) {
+		const struct kymo_content *content = content_of(describing, side, own->called[0]);
+
+		json_object_set_new(described, "called", text(content ? content->function : NULL));
+		json_object_set_new(described, "body", body(describing, side, own));
+	}
+	return described;
+}
+
+/* Lines that both ran before the last one, in the order in which they ran. */
+static json_t *earlier_lines(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	json_t *lines = json_array();
+
+	for (size_t i = KYMO_LINES_BEFORE; i-- > 0;)
+		if (own->earlier[i] > 0)
+			json_array_append_new(lines, kymo_describe_place(describing, side, content_of(describing, side, own->code),
+									 own->earlier[i]));
+	return lines;
+}
+
+/* The for loops around the place that @looked is at. */
+static json_t *loops(struct kymo_describing *describing, size_t side, const struct kymo_differing *own, struct kymo_position here,
+		     const struct kymo_look *looked)
+{
+	const struct kymo_stack_frame *frame = &looked->frames[0];
+	const struct kymo_content *content = content_of(describing, side, own->code);
+	int64_t line = own->common_line == KYMO_LINE_NONE ? own->line : own->common_line;
+	struct kymo_loop_round found[KYMO_LOOPS_TOLD];
+	json_t *told = json_array();
+	int count = 0;
+
+	if (looked->frame_count && frame->code && frame->code->content == content)
+		count = kymo_find_loops(&side_of(describing, side)->index, own->stream, here, line, frame, found, describing->error);
+	if (count < 0)
+		describing->result = count;
+	for (int i = 0; i < count; i++) {
+		json_t *loop = kymo_describe_place(describing, side, content, found[i].line);
+
+		json_object_set_new(loop, "round", found[i].round ? number(found[i].round) : json_null());
+		json_array_append_new(told, loop);
+	}
+	return told;
+}
+
+static json_t *describe_side(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	struct kymo_position at = own->at, here = own->common.n ? own->common : own->at;
+	struct kymo_look looked;
+	json_t *described;
+
+	if (!own->has_place)
+		return json_null();
+	if (at.n == UINT64_MAX && own->common.n)
+		at = own->common;
+	described = json_pack("{s:o, s:o, s:o, s:o, s:o}", "thread", kymo_describe_thread(describing, side, own->stream),
+			      "position", kymo_describe_position(at),
+			      "next", next(describing, side, own), "alone", alone(describing, side, own), "exception",
+			      exception(describing, side, own));
+	json_object_set_new(described, "last_common", own->common_line == KYMO_LINE_NONE
+							      ? json_null()
+							      : kymo_describe_place(describing, side, content_of(describing, side, own->code),
+								      own->common_line));
+	if (own->common_line != KYMO_LINE_NONE)
+		json_object_set_new(json_object_get(described, "last_common"), "position", kymo_describe_position(own->common));
+	json_object_set_new(described, "before", earlier_lines(describing, side, own));
+	if (look(describing, side, own->stream, here, &looked)) {
+		json_object_set_new(described, "loops", loops(describing, side, own, here, &looked));
+		json_object_set_new(described, "stack", stack(describing, side, &looked));
+		json_object_set_new(described, "depth", number(looked.depth));
+		json_object_set_new(described, "t_ns", json_integer(looked.moment.t_ns));
+		json_object_set_new(described, "t_err_ns", number(looked.t_err_ns));
+	}
+	return described;
+}
+
+static json_t *describe_process(const struct kymo_describing *describing, size_t side, size_t process)
+{
+	const struct kymo_timeline *timeline = &side_of(describing, side)->timeline;
+	const struct kymo_traced_process *found = &timeline->definitions.processes[process];
+	const Kymo__Process *definition = found->definition;
+	char end[KYMO_DESCRIBE_BYTES];
+	json_t *words = json_array();
+
+	for (size_t i = 0; definition && i < definition->n_argv; i++)
+		json_array_append_new(words, text(definition->argv[i]));
+	return json_pack("{s:o, s:o, s:o}", "pid", number(found->pid), "argv", words, "ending",
+			 text(kymo_describe_end(timeline, found, end)));
+}
+
+static json_t *describe_order(struct kymo_describing *describing, const struct kymo_difference *difference)
+{
+	const struct kymo_interruption *what = &difference->interruption;
+	size_t side = difference->sides[1].has_place;
+	json_t *described = json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", side_names[side], "thread",
+		kymo_describe_thread(describing, side, what->stream),
+		"before", kymo_describe_place(describing, side, content_of(describing, side, what->code), what->last_line), "after",
+		kymo_describe_place(describing, side, content_of(describing, side, what->code), what->next_line), "other_thread",
+		kymo_describe_thread(describing, side, what->other_stream), "other",
+		kymo_describe_place(describing, side, content_of(describing, side, what->other_code), what->low), "position",
+		kymo_describe_position(what->next),
+		"other_position", kymo_describe_position(what->other));
+
+	json_object_set_new(json_object_get(described, "other"), "last_line", line_number(what->high));
+	json_object_set_new(described, "before_position", kymo_describe_position(what->last));
+	json_object_set_new(described, "same_function", json_boolean(what->is_same_function));
+	return described;
+}
+
+static size_t told_as(const struct kymo_report *report, size_t difference)
+{
+	for (size_t i = 0; i < report->count; i++)
+		if (report->order[i] == difference)
+			return i + 1;
+	return 0;
+}
+
+static json_t *describe_difference(struct kymo_describing *describing, const struct kymo_report *report, size_t told)
+{
+	const struct kymo_comparison *comparison = &describing->diff->comparison;
+	const struct kymo_difference *difference = &comparison->differences[report->order[told]];
+	size_t beneath = difference->outer == SIZE_MAX ? 0 : told_as(report, difference->outer);
+	json_t *described = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "number", number(told + 1), "kind",
+				      kind_names[difference->kind], "count", number(difference->count), "library",
+				      json_boolean(difference->is_library), "beneath", beneath ? number(beneath) : json_null(),
+				      "unaligned", json_boolean(difference->is_unaligned));
+
+	for (size_t s = 0; s < 2; s++) {
+		const struct kymo_differing *own = &difference->sides[s];
+		bool is_process = difference->kind == KYMO_DIFFER_ENDING || difference->kind == KYMO_DIFFER_PROCESS;
+
+		if (is_process)
+			json_object_set_new(described, side_names[s],
+					    difference->kind == KYMO_DIFFER_ENDING || own->is_own
+						    ? describe_process(describing, s, own->process)
+						    : json_null());
+		else
+			json_object_set_new(described, side_names[s], describe_side(describing, s, own));
+	}
+	json_object_set_new(described, "values", told < VALUES_TOLD ? kymo_describe_parting(describing, difference) : json_array());
+	if (difference->kind == KYMO_DIFFER_ORDER)
+		json_object_set_new(described, "order", describe_order(describing, difference));
+	return described;
+}
+
+static uint32_t python_of(const struct kymo_side *side)
+{
+	const struct kymo_definitions *definitions = &side->timeline.definitions;
+	const Kymo__Process *process = definitions->process_count ? definitions->processes[0].definition : NULL;
+
+	return process ? process->python_hex : 0;
+}
+
+static json_t *describe_run(const struct kymo_describing *describing, size_t s)
+{
+	const struct kymo_side *side = side_of(describing, s);
+	const struct kymo_definitions *definitions = &side->timeline.definitions;
+	uint32_t python = python_of(side);
+	char end[KYMO_DESCRIBE_BYTES], version[32];
+
+	snprintf(version, sizeof version, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, python >> 24, python >> 16 & 0xff, python >> 8 & 0xff);
+	return json_pack("{s:o, s:o, s:o, s:o}", "trace", text(describing->diff->options->paths[s]), "test",
+			 text(describing->diff->options->tests[s]), "ending",
+			 text(definitions->process_count ? kymo_describe_end(&side->timeline, &definitions->processes[0], end) : NULL),
+			 "python", text(python ? version : NULL));
+}
+
+static void add_note(json_t *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_note(json_t *notes, const char *format, ...)
+{
+	char note[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(note, sizeof note, format, args);
+	va_end(args);
+	json_array_append_new(notes, text(note));
+}
+
+/* Which values were recorded; NULL: none. */
+static const char *scope_of(const struct kymo_side *side)
+{
+	static const char *const names[] = {NULL, "args", "locals", "globals"};
+	const Kymo__Session *session = side->timeline.definitions.session;
+	const Kymo__Values *values = session && session->config ? session->config->values : NULL;
+
+	return values && (size_t)values->scope < sizeof names / sizeof *names ? names[values->scope] : NULL;
+}
+
+static void describe_scopes(const struct kymo_describing *describing, json_t *notes)
+{
+	const struct kymo_value_findings *found = &describing->diff->values;
+	const char *scopes[] = {scope_of(side_of(describing, 0)), scope_of(side_of(describing, 1))};
+
+	if (!scopes[0] != !scopes[1])
+		add_note(notes, "only %s was recorded with --values: values are not compared", scopes[0] ? "PASS" : "FAIL");
+	else if (scopes[0] && strcmp(scopes[0], scopes[1]) != 0)
+		add_note(notes, "PASS was recorded with --values=%s, FAIL with --values=%s: what both have is compared", scopes[0],
+			 scopes[1]);
+	if (found->has_more)
+		add_note(notes, "too many values could be the same or not: some were not compared");
+}
+
+static json_t *describe_notes(const struct kymo_describing *describing)
+{
+	const struct kymo_comparison *comparison = &describing->diff->comparison;
+	const struct kymo_side *left = side_of(describing, 0), *right = side_of(describing, 1);
+	uint32_t a = python_of(left), b = python_of(right);
+	json_t *notes = json_array();
+	size_t changed = 0;
+	bool has_more_turns = false;
+
+	for (size_t s = 0; s < 2; s++)
+		for (size_t i = 0; i < comparison->forests[s].tree_count; i++)
+			has_more_turns |= comparison->forests[s].trees[i].has_more_turns;
+	for (size_t i = 0; i < right->file_count; i++)
+		changed += right->files[i].has_changed;
+	if (a >> 16 != b >> 16 && a && b)
+		add_note(notes, "Python 3.%" PRIu32 " and 3.%" PRIu32 ": compared by the text of lines", a >> 16 & 0xff, b >> 16 & 0xff);
+	else
+		for (size_t i = 0; i < right->file_count && changed <= 5; i++)
+			if (right->files[i].has_changed)
+				add_note(notes, "%s is not the same on both sides: what changed in it is compared by the text of lines",
+					 right->files[i].name);
+	if (a >> 16 == b >> 16 && changed > 5)
+		add_note(notes, "%zu files are not the same on both sides: what changed in them is compared by the text of lines", changed);
+	if (!describing->diff->options->without_values)
+		describe_scopes(describing, notes);
+	if (comparison->total && !comparison->common_shown)
+		add_note(notes, "the two have nothing in common");
+	if (comparison->unknown)
+		add_note(notes, "%" PRIu64 " places where something was lost, or cannot be rebuilt: there it is not known whether they differ",
+			 comparison->unknown);
+	if (comparison->not_followed)
+		add_note(notes, "%" PRIu64 " more calls differ and were not looked into: there are too many", comparison->not_followed);
+	if (has_more_turns)
+		add_note(notes, "threads took turns too often for all of them to be looked at");
+	return notes;
+}
+
+static json_t *describe_sources(struct kymo_describing *describing)
+{
+	json_t *sources = json_object();
+
+	for (size_t s = 0; s < 2; s++) {
+		json_t *files = json_object();
+
+		for (size_t i = 0; i < describing->shelves[s].count; i++) {
+			const struct kymo_read_source *entry = &describing->shelves[s].entries[i];
+			const struct kymo_side *side = side_of(describing, s);
+			json_t *content = entry->is_there && entry->source.text ? json_stringn(entry->source.text, entry->source.bytes)
+										 : NULL;
+
+			for (size_t f = 0; content && f < side->file_count; f++)
+				if (!strcmp(side->files[f].path, entry->file))
+					json_object_set_new(files, entry->file,
+							    json_pack("{s:o, s:O}", "name", text(side->files[f].name), "text", content));
+			json_decref(content);
+		}
+		json_object_set_new(sources, side_names[s], files);
+	}
+	return sources;
+}
+
+json_t *kymo_diff_describe(struct kymo_diff *diff, struct kymo_error *error)
+{
+	const struct kymo_comparison *comparison = &diff->comparison;
+	struct kymo_describing describing = {.diff = diff, .error = error};
+	json_t *differences = json_array(), *described = NULL;
+	struct kymo_report report;
+
+	describing.result = kymo_report_choose(diff, diff->options->limit, &report, error);
+	for (size_t i = 0; i < report.count && !describing.result; i++)
+		json_array_append_new(differences, describe_difference(&describing, &report, i));
+	if (!describing.result)
+		described = json_pack("{s:i, s:b, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o}", "format", 1, "same",
+				      kymo_diff_is_same(diff), "pass", describe_run(&describing, 0), "fail", describe_run(&describing, 1),
+				      "notes", describe_notes(&describing), "compared", "threads", number(diff->threads), "steps",
+				      number(comparison->total), "common", number(2 * comparison->common), "differences", differences,
+				      "more", number(report.more), "unknown", number(comparison->unknown));
+	else
+		json_decref(differences);
+	if (described)
+		json_object_set_new(described, "values", kymo_describe_findings(&describing));
+	if (describing.result) {
+		json_decref(described);
+		described = NULL;
+	}
+	if (described && diff->options->has_sources)
+		json_object_set_new(described, "sources", describe_sources(&describing));
+	for (size_t s = 0; s < 2; s++) {
+		for (size_t i = 0; i < describing.shelves[s].count; i++)
+			if (describing.shelves[s].entries[i].is_there)
+				kymo_source_release(&describing.shelves[s].entries[i].source);
+		free(describing.shelves[s].entries);
+	}
+	free(report.order);
+	if (!described && !describing.result)
+		kymo_fail(error, -ENOMEM, "out of memory");
+	return described;
+}

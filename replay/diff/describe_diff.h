@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/* For the files that make the report: parts of it.  What they return is the caller's. */
+#ifndef KYMO_REPLAY_DIFF_DESCRIBE_DIFF_H
+#define KYMO_REPLAY_DIFF_DESCRIBE_DIFF_H
+
+#include "replay/diff/report.h"
+
+struct kymo_describing {
+	struct kymo_diff *diff;
+	struct kymo_shelf { /* sources that were read, of one side */
+		struct kymo_read_source {
+			const char *file;
+			struct kymo_source source;
+			bool is_there;
+		} *entries;
+		size_t count, capacity;
+	} shelves[2];
+	struct kymo_error *error;
+	int result;
+};
+
+json_t *kymo_describe_position(struct kymo_position at);
+/* A place in a file, with what stands there. */
+json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line);
+json_t *kymo_describe_thread(const struct kymo_describing *describing, size_t side, size_t stream);
+
+/* What variables of the frame that both were in held where they parted, if it was not the same; null: values are not compared. */
+json_t *kymo_describe_parting(struct kymo_describing *describing, const struct kymo_difference *difference);
+/* Values that differ before the first divergence, or at all; null: values are not compared. */
+json_t *kymo_describe_findings(struct kymo_describing *describing);
+/* The value of the event at @at; null: it has none. */
+json_t *kymo_describe_own_value(struct kymo_describing *describing, size_t side, size_t stream, struct kymo_position at);
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What several verbs say about a trace, in the same words. */
+#ifndef KYMO_REPLAY_TRACE_DESCRIBE_H
+#define KYMO_REPLAY_TRACE_DESCRIBE_H
+
+#include <stdio.h>
+
+#include "replay/trace/timeline.h"
+
+/* "file:line function → detail" of an event, escaped; the name of an exception with values is told with these. */
+void kymo_event_put_place(FILE *out, const struct kymo_event *event);
+
+/* "exited with status 1", "killed by SIGKILL", … */
+#define KYMO_DESCRIBE_BYTES 96
+const char *kymo_describe_end(const struct kymo_timeline *timeline,
+			      const struct kymo_traced_process *process,
+			      char text[KYMO_DESCRIBE_BYTES]);
+
+/* The command line of a process, escaped; "?" where it is not known. */
+void kymo_process_put_command(FILE *out, const struct kymo_traced_process *process);
+
+/* "thread 1 'MainThread'" */
+void kymo_stream_put_name(FILE *out, const struct kymo_stream *stream);
+
+/* One line on stderr for each damaged part of the file. */
+void kymo_report_damage(const struct kymo_trace *trace);
+
+/* "lines 8 to 10 may have run"; NULL: @event does not say so. */
+const char *kymo_event_may_have_run(const struct kymo_event *event, char text[KYMO_DESCRIBE_BYTES]);
+
+#endif

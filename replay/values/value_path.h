@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Paths into a recorded value: `.x`, `[0]`, `[-1]`, `["tea"]`, one behind the other. */
+#ifndef KYMO_REPLAY_VALUES_VALUE_PATH_H
+#define KYMO_REPLAY_VALUES_VALUE_PATH_H
+
+#include "replay/values/values.h"
+
+/* The bytes of the name that @text begins with; 0: with none. */
+size_t kymo_name_bytes(const char *text);
+
+/*
+ * Follow @path from @node of @tree, which messages call by what of @whole comes before @path, to *@found.  0; -EINVAL: that is no
+ * path; -ENODATA: nothing was recorded there.
+ */
+KYMO_MUST_CHECK
+int kymo_value_path(const struct kymo_value_tree *tree, uint32_t node, const char *whole, const char *path, uint32_t *found,
+		    struct kymo_error *error);
+/* The same without a value: 0 or -EINVAL. */
+KYMO_MUST_CHECK
+int kymo_value_path_check(const char *whole, const char *path, struct kymo_error *error);
+
+/* A number that is the same for values of which the same was recorded, and as good as never for others; not 0. */
+uint64_t kymo_value_hash(const struct kymo_value_tree *tree, uint32_t node);
+
+#endif
