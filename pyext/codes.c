@@ -6,11 +6,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "pyext/arms.h"
+#include "pyext/events/arms.h"
 #include "pyext/code_filter.h"
 #include "pyext/locks.h"
-#include "pyext/text.h"
-#include "pyext/values/values.h"
+#include "pyext/strings.h"
+#include "pyext/values/capture.h"
 
 /* A miss only writes the content again, so slots are simply overwritten. */
 #define CONTENTS 65536U

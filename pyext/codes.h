@@ -34,7 +34,7 @@ struct kymo_code {
 	uint32_t *names;     /* values: those of co_names that are looked up in namespaces ... */
 	uint32_t names_count;
 	uint32_t values_room; /* ... bytes for the names of all that an event may tell */
-	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit; see pyext/arms.h */
+	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit; see pyext/events/arms.h */
 	struct kymo_told_arms *told_arms; /* ... those that LINE can tell; NULL: that has not been asked, or there are none */
 	bool has_started;    /* coverage: PY_START was recorded */
 	uint8_t repeats;     /* coverage: how often it or a branch came again; see kymo_places_repeat() */

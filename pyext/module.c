@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The module kymo._kymo: what the package kymo and the start-up files call. */
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "format/project_paths.h"
-#include "pyext/callbacks.h"
+#include "pyext/events/callbacks.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"
 #include "pyext/recording.h"
 #include "pyext/session_start.h"
-#include "pyext/values/module.h"
+#include "pyext/values/values_module.h"
 #include "recorder/session.h"
 
 /* The trace is sealed within moments unless the disk is slow. */

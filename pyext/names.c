@@ -8,7 +8,7 @@
 
 #include "pyext/codes.h"
 #include "pyext/locks.h"
-#include "pyext/text.h"
+#include "pyext/strings.h"
 #include "pyext/values/types.h"
 
 /* Both tables are direct-mapped: what is pushed out gets a new id when it comes again. */

@@ -3,7 +3,7 @@
 #ifndef KYMO_PYEXT_OPTIONS_H
 #define KYMO_PYEXT_OPTIONS_H
 
-#include "pyext/text.h"
+#include "pyext/strings.h"
 #include "recorder/session_create.h"
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the recorder asks its host: the stack, the thread's name. */
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
 #include <unistd.h>
 
@@ -8,10 +8,10 @@
 
 #include "pyext/codes.h"
 #include "pyext/locks.h"
-#include "pyext/monitor.h"
+#include "pyext/events/monitor.h"
 #include "pyext/names.h"
 #include "pyext/tasks.h"
-#include "pyext/text.h"
+#include "pyext/strings.h"
 #include "pyext/values/types.h"
 
 /* Deeper stacks are not counted to their end. */

@@ -9,7 +9,7 @@
 #ifndef KYMO_PYEXT_PYTHON_H
 #define KYMO_PYEXT_PYTHON_H
 
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 #include "recorder/recorder.h"
 
 /* For what runs once per event: fast paths in one piece, and the rest out of their way. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/frame_jumps.h"
+#include "pyext/cpython/frame_jumps.h"
 #include "pyext/recording.h"
 
 #include <dlfcn.h>
@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 #include "format/counter.h"
-#include "pyext/callbacks.h"
+#include "pyext/events/callbacks.h"
 #include "pyext/code_filter.h"
 #include "pyext/codes.h"
-#include "pyext/frame_layout.h"
+#include "pyext/cpython/frame_layout.h"
 #include "pyext/locks.h"
-#include "pyext/monitor.h"
+#include "pyext/events/monitor.h"
 #include "pyext/names.h"
-#include "pyext/places.h"
-#include "pyext/text.h"
-#include "pyext/values/values.h"
+#include "pyext/events/places.h"
+#include "pyext/strings.h"
+#include "pyext/values/capture.h"
 
 /* Longer than a stop waits for the reader. */
 #define TURN_TIMEOUT_NS UINT64_C(90000000000)

@@ -7,7 +7,7 @@
 #ifndef KYMO_PYEXT_SECRETS_H
 #define KYMO_PYEXT_SECRETS_H
 
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 #define KYMO_SECRET_BITS 11
 

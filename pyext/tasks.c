@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
 #include "pyext/tasks.h"
 
@@ -9,8 +9,8 @@
 #include <xxhash.h>
 
 #include "pyext/codes.h"
-#include "pyext/running_task.h"
-#include "pyext/text.h"
+#include "pyext/cpython/running_task.h"
+#include "pyext/strings.h"
 
 #define FIRST_CAPACITY 64U
 

@@ -5,7 +5,7 @@
  * Items are read only where the memory is numpy's own, or another object's that cannot go away under it: what a file is
  * mapped to may fault.
  */
-#include "pyext/object_layout.h"
+#include "pyext/cpython/object_layout.h"
 
 #include <math.h>
 

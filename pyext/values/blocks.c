@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Blocks of values: what is told, what is told by its place, and what need not be told again. */
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
+#include "pyext/cpython/object_layout.h"
 
-#include "internal/pycore_dict.h"
-
-#include "pyext/values/values.h"
+#include "pyext/values/capture.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* collections.deque, whose layout no header has: its items are what it refers to, from left to right. */
-#include "pyext/object_layout.h"
+#include "pyext/cpython/object_layout.h"
 
 #include "pyext/values/put.h"
 

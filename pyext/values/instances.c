@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Instances by their attributes, exceptions, members of enumerations, and what is told by its name. */
-#include "pyext/object_layout.h"
+#include "pyext/cpython/object_layout.h"
 
 #include "pyext/secrets.h"
-#include "pyext/text.h"
+#include "pyext/strings.h"
 #include "pyext/values/put.h"
 
 static uint64_t count_slots(PyObject *object, const PyTypeObject *const *types, unsigned int count)

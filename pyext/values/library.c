@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Values of the standard library that are told as text: what str() of the library's own type would give. */
-#include "pyext/object_layout.h"
+#include "pyext/cpython/object_layout.h"
 
 #include "pyext/values/put.h"
 #include "pyext/values/times.h"

@@ -8,7 +8,7 @@
  *
  * Labels are names, as keys of a dict are, so what they name may be a secret: where they cannot be read, no items are told.
  */
-#include "pyext/object_layout.h"
+#include "pyext/cpython/object_layout.h"
 
 #include <inttypes.h>
 

@@ -46,7 +46,7 @@ def of_hot(events):
 
 
 def test_it_is_done_where_it_was_verified_and_can_be_forbidden(run, of_hot):
-    """A CPython whose version is not in the table of pyext/code_writes.c fails here: read there what to do."""
+    """A CPython whose version is not in the table of pyext/cpython/code_writes.c fails here: read there what to do."""
     result, few, trace = run()
     ours = of_hot(trace)
     forbidden, many, trace = run("--no-code-writes")

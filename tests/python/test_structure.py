@@ -68,6 +68,15 @@ def test_python_h_is_included_by_pyext_alone():
     assert not wrong
 
 
+def test_internals_of_cpython_are_included_in_one_folder():
+    users = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "pyext").rglob("*.[ch]")
+        if "internal/pycore_" in path.read_text()
+    }
+    assert users and all(user.startswith("pyext/cpython/") for user in users)
+
+
 def test_memory_orders_are_named_in_one_file():
     users = {
         path.name

@@ -6,10 +6,10 @@
  * The values lie behind the chunk's committed length until the event's own store publishes both, so that they are taken back where
  * the event is not recorded after all.  They must not be in another chunk: so there is room for both before they are written.
  */
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
-#include "pyext/event_records.h"
-#include "pyext/values/values.h"
+#include "pyext/events/event_records.h"
+#include "pyext/values/capture.h"
 
 /* Beside values: their head, and the open branches before them. */
 #define HEAD (5 + KYMO_EXTENDED_BYTES)

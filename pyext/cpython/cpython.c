@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define Py_BUILD_CORE 1
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 #include <opcode.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #define Py_BUILD_CORE 1
-#include "pyext/code_writes.h"
+#include "pyext/cpython/code_writes.h"
 
 #include <opcode.h>
 #include <stdatomic.h>
 
 #include "internal/pycore_code.h"
 #include "internal/pycore_instruments.h"
-#include "pyext/monitor.h"
+#include "pyext/events/monitor.h"
 
 /* How an element of the table behind INSTRUMENTED_LINE lies. */
 enum layout { UNKNOWN_LAYOUT, PAIRS, PACKED };

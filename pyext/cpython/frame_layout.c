@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
-#include "pyext/frame_layout.h"
+#include "pyext/cpython/frame_layout.h"
 
 const struct kymo_frame_layout kymo_frame_layout = {
 #ifdef Py_GIL_DISABLED /* bytecode is a thread's own */

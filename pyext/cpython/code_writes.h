@@ -8,8 +8,8 @@
  *
  * All functions: GIL held.
  */
-#ifndef KYMO_PYEXT_CODE_WRITES_H
-#define KYMO_PYEXT_CODE_WRITES_H
+#ifndef KYMO_PYEXT_CPYTHON_CODE_WRITES_H
+#define KYMO_PYEXT_CPYTHON_CODE_WRITES_H
 
 #include "pyext/python.h"
 

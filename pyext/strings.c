@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/text.h"
+#include "pyext/strings.h"
 
 #include <stddef.h>
 #include <stdio.h>

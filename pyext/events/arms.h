@@ -12,8 +12,8 @@
  *
  * All functions: GIL held.
  */
-#ifndef KYMO_PYEXT_ARMS_H
-#define KYMO_PYEXT_ARMS_H
+#ifndef KYMO_PYEXT_EVENTS_ARMS_H
+#define KYMO_PYEXT_EVENTS_ARMS_H
 
 #include "pyext/codes.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/values/values.h"
+#include "pyext/values/capture.h"
 
 #include <opcode.h>
 #include <stdlib.h>
 
 #include "pyext/code_filter.h"
 #include "pyext/secrets.h"
-#include "pyext/text.h"
+#include "pyext/strings.h"
 #include "pyext/values/types.h"
 
 /* Of a name in a block, and of what says that its value is CUT. */

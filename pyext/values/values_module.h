@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What tests call to see how a value is written, without a recording. */
-#ifndef KYMO_PYEXT_VALUES_MODULE_H
-#define KYMO_PYEXT_VALUES_MODULE_H
+#ifndef KYMO_PYEXT_VALUES_VALUES_MODULE_H
+#define KYMO_PYEXT_VALUES_VALUES_MODULE_H
 
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 extern const char kymo_encode_value_doc[];
 PyObject *kymo_encode_value(PyObject *module, PyObject *args, PyObject *keywords);

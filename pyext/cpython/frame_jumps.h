@@ -3,8 +3,8 @@
  * Debuggers move a frame by setting its f_lineno, which has no event: lines that are rebuilt would be wrong from there
  * on.  So the setter is watched.
  */
-#ifndef KYMO_PYEXT_FRAME_JUMPS_H
-#define KYMO_PYEXT_FRAME_JUMPS_H
+#ifndef KYMO_PYEXT_CPYTHON_FRAME_JUMPS_H
+#define KYMO_PYEXT_CPYTHON_FRAME_JUMPS_H
 
 /*
  * From now on the stack of a thread that moves a frame is told anew.  It counts for all interpreters of the process, and any

@@ -8,8 +8,8 @@
  *
  * All functions: GIL held.
  */
-#ifndef KYMO_PYEXT_PLACES_H
-#define KYMO_PYEXT_PLACES_H
+#ifndef KYMO_PYEXT_EVENTS_PLACES_H
+#define KYMO_PYEXT_EVENTS_PLACES_H
 
 #include "pyext/codes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Our tool with sys.monitoring: the id, the callbacks, the events. */
-#ifndef KYMO_PYEXT_MONITOR_H
-#define KYMO_PYEXT_MONITOR_H
+#ifndef KYMO_PYEXT_EVENTS_MONITOR_H
+#define KYMO_PYEXT_EVENTS_MONITOR_H
 
 #include "pyext/python.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #define Py_BUILD_CORE 1
-#include "pyext/running_task.h"
+#include "pyext/cpython/running_task.h"
 
 #if PY_VERSION_HEX >= 0x030d0000
 #include "internal/pycore_tstate.h"

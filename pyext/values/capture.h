@@ -4,8 +4,8 @@
  *
  * One recorder for each interpreter, made with its first recording of values and never freed.  All functions: its GIL held.
  */
-#ifndef KYMO_PYEXT_VALUES_VALUES_H
-#define KYMO_PYEXT_VALUES_VALUES_H
+#ifndef KYMO_PYEXT_VALUES_CAPTURE_H
+#define KYMO_PYEXT_VALUES_CAPTURE_H
 
 #include "pyext/codes.h"
 #include "pyext/values/writer.h"

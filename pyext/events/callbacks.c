@@ -6,9 +6,9 @@
  * outlives the call, and the GIL is not let go.  Arguments are as documented for
  * sys.monitoring; offsets are in bytes there and in code units in records.
  */
-#include "pyext/arms.h"
-#include "pyext/event_records.h"
-#include "pyext/places.h"
+#include "pyext/events/arms.h"
+#include "pyext/events/event_records.h"
+#include "pyext/events/places.h"
 
 /* Make @code that of the next event; false if it was not met lately. */
 kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The callbacks of sys.monitoring, one for each event. */
-#ifndef KYMO_PYEXT_CALLBACKS_H
-#define KYMO_PYEXT_CALLBACKS_H
+#ifndef KYMO_PYEXT_EVENTS_CALLBACKS_H
+#define KYMO_PYEXT_EVENTS_CALLBACKS_H
 
 #include "pyext/python.h"
 
@@ -50,7 +50,7 @@ struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *be
  */
 struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters);
 
-/* Callbacks that write values, then have @record record the event: see pyext/values/callbacks.c. */
+/* Callbacks that write values, then have @record record the event: see pyext/values/value_callbacks.c. */
 PyObject *kymo_start_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *kymo_return_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *kymo_yield_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);

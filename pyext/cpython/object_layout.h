@@ -5,13 +5,13 @@
  *
  * All functions: GIL held; what they return is borrowed, until the program goes on.
  */
-#ifndef KYMO_PYEXT_OBJECT_LAYOUT_H
-#define KYMO_PYEXT_OBJECT_LAYOUT_H
+#ifndef KYMO_PYEXT_CPYTHON_OBJECT_LAYOUT_H
+#define KYMO_PYEXT_CPYTHON_OBJECT_LAYOUT_H
 
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
 #endif
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 #include "internal/pycore_dict.h"
 #include "internal/pycore_moduleobject.h"

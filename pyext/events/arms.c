@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
 #include <stdlib.h>
 
 #include "format/flow.h"
-#include "pyext/arms.h"
-#include "pyext/code_writes.h"
-#include "pyext/places.h"
+#include "pyext/events/arms.h"
+#include "pyext/cpython/code_writes.h"
+#include "pyext/events/places.h"
 
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/values/module.h"
+#include "pyext/values/values_module.h"
 
 #include <stdlib.h>
 
 #include "pyext/secrets.h"
-#include "pyext/text.h"
+#include "pyext/strings.h"
 #include "pyext/values/writer.h"
 
 const char kymo_encode_value_doc[] =

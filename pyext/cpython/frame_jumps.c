@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/frame_jumps.h"
+#include "pyext/cpython/frame_jumps.h"
 
 #include "pyext/codes.h"
 

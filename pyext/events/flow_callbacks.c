@@ -7,10 +7,10 @@
  * the producer's frame register.  Where it is not (generators that pass an exception on without running, an exception
  * before the first instruction, stacks that are switched in C), the whole stack is told anew.
  */
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
-#include "pyext/event_records.h"
-#include "pyext/monitor.h"
+#include "pyext/events/event_records.h"
+#include "pyext/events/monitor.h"
 
 kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
 {

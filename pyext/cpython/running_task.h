@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The asyncio task that the calling thread runs, as far as _asyncio knows it. */
-#ifndef KYMO_PYEXT_RUNNING_TASK_H
-#define KYMO_PYEXT_RUNNING_TASK_H
+#ifndef KYMO_PYEXT_CPYTHON_RUNNING_TASK_H
+#define KYMO_PYEXT_CPYTHON_RUNNING_TASK_H
 
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 /* How it is found in one interpreter.  Before 3.14: */
 struct kymo_task_finder {

@@ -4,10 +4,10 @@
  *
  * Arguments are as documented for sys.monitoring; offsets are in bytes there and in code units in records.
  */
-#ifndef KYMO_PYEXT_EVENT_RECORDS_H
-#define KYMO_PYEXT_EVENT_RECORDS_H
+#ifndef KYMO_PYEXT_EVENTS_EVENT_RECORDS_H
+#define KYMO_PYEXT_EVENTS_EVENT_RECORDS_H
 
-#include "pyext/callbacks.h"
+#include "pyext/events/callbacks.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"
 #include "pyext/tasks.h"

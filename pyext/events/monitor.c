@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/monitor.h"
+#include "pyext/events/monitor.h"
 
 #include <stddef.h>
 
-#include "pyext/callbacks.h"
-#include "pyext/code_writes.h"
+#include "pyext/events/callbacks.h"
+#include "pyext/cpython/code_writes.h"
 #include "pyext/codes.h"
-#include "pyext/places.h"
+#include "pyext/events/places.h"
 #include "pyext/tasks.h"
-#include "pyext/values/values.h"
+#include "pyext/values/capture.h"
 
 /*
  * In this order: the standard library suggests uses for 0, 1, 2 and 5, of which nobody follows the last, optimizers; other tools,

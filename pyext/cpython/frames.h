@@ -6,13 +6,13 @@
  * A frame is named by its address, which means something as long as the frame runs or is suspended.
  * All functions: GIL held.
  */
-#ifndef KYMO_PYEXT_FRAMES_H
-#define KYMO_PYEXT_FRAMES_H
+#ifndef KYMO_PYEXT_CPYTHON_FRAMES_H
+#define KYMO_PYEXT_CPYTHON_FRAMES_H
 
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
 #endif
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"

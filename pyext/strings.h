@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Python's strings as C strings for definitions, without leaving a trace in the string object. */
-#ifndef KYMO_PYEXT_TEXT_H
-#define KYMO_PYEXT_TEXT_H
+#ifndef KYMO_PYEXT_STRINGS_H
+#define KYMO_PYEXT_STRINGS_H
 
-#include "pyext/cpython.h"
+#include "pyext/cpython/cpython.h"
 
 struct kymo_arena_block;
 

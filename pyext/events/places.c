@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/frames.h"
+#include "pyext/cpython/frames.h"
 
 #include <stdlib.h>
 
-#include "pyext/arms.h"
-#include "pyext/code_writes.h"
-#include "pyext/monitor.h"
-#include "pyext/places.h"
+#include "pyext/events/arms.h"
+#include "pyext/cpython/code_writes.h"
+#include "pyext/events/monitor.h"
+#include "pyext/events/places.h"
 
 #define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
 #define LOCAL (EVENT(LINE) | EVENT(BRANCH) | EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT))

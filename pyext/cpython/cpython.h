@@ -3,8 +3,8 @@
  * What differs between CPython 3.12, 3.13, 3.14 and 3.15, and what no public header
  * gives.  Nothing else in this folder looks at the version.
  */
-#ifndef KYMO_PYEXT_CPYTHON_H
-#define KYMO_PYEXT_CPYTHON_H
+#ifndef KYMO_PYEXT_CPYTHON_CPYTHON_H
+#define KYMO_PYEXT_CPYTHON_CPYTHON_H
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
