@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages and the completions against what --help says."""
+"""The manual pages and the completions against what --help says; the form of all documents."""
 import re
 import shutil
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 from conftest import KYMO, ROOT, environment
 
 MAN = ROOT / "docs" / "man"
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *MAN.glob("*.1")])
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES"]
 
 
@@ -43,6 +44,19 @@ def test_a_page_has_the_options_of_its_verb(kymo, verbs):
         sections = [section.strip('"') for section in re.findall(r"^\.Sh (.*)", page, re.M)]
         assert [section for section in sections if section in SECTIONS] == SECTIONS, verb
         assert set(sections) <= {*SECTIONS, "COMMANDS", "FILES", "ENVIRONMENT", "SEE ALSO"}, verb
+
+
+def prose(document):
+    """The lines of @document that are no code and no table, with their numbers."""
+    text = document.read_text()
+    for block in re.findall(r"^ *```.*?^ *```$" if document.suffix == ".md" else r"^\.Bd.*?^\.Ed$", text, re.M | re.S):
+        text = text.replace(block, "\n" * block.count("\n"))
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if not re.match(r" *\||    |\.", line)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_lines_of_prose_have_100_columns_at_most(document):
+    assert [f"{document}:{number}: {line}" for number, line in prose(document) if len(line) > 100] == []
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff")
