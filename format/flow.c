@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "format/flow_sites.h"
 
 const struct kymo_handler *kymo_flow_handler(const struct kymo_flow *flow, uint32_t unit)
 {
@@ -185,17 +184,6 @@ int kymo_flow_read(struct kymo_flow *flow, uint32_t version, const uint8_t *byte
 			flow->is_exact = false;
 	}
 	if (result)
-		kymo_flow_release(flow);
-	return result;
-}
-
-int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
-		   const uint8_t *exception_table, size_t exception_bytes)
-{
-	int result = kymo_flow_read(flow, version, bytecode, bytes, exception_table, exception_bytes);
-
-	/* Of what is no bytecode nothing else is asked. */
-	if (!result && flow->is_exact && (result = kymo_flow_choose_sites(flow)))
 		kymo_flow_release(flow);
 	return result;
 }

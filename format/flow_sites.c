@@ -4,7 +4,7 @@
  * silent, if after that still no two ways lead to the same place: loops first, since a FOR_ITER that is watched
  * runs without the interpreter's fast paths, then the other branches, then jumps.
  */
-#include "format/flow_sites.h"
+#include "format/flow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -310,7 +310,11 @@ static void find_before(struct chooser *chooser)
 			chooser->before[--first[ways[count - 1]]] = unit;
 }
 
-int kymo_flow_choose_sites(struct kymo_flow *flow)
+/*
+ * Choose and number the sites of @flow, whose instructions and handlers are known and well-formed; @flow is not
+ * exact any more where no choice would do.  0 or -ENOMEM.  Takes time in proportion to the length.
+ */
+static int choose_sites(struct kymo_flow *flow)
 {
 	size_t units = flow->units;
 	struct chooser chooser = {.flow = flow, .steps = (uint64_t)STEPS_PER_UNIT * units};
@@ -336,4 +340,15 @@ int kymo_flow_choose_sites(struct kymo_flow *flow)
 	number_sites(flow);
 	free(memory);
 	return 0;
+}
+
+int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
+		   const uint8_t *exception_table, size_t exception_bytes)
+{
+	int result = kymo_flow_read(flow, version, bytecode, bytes, exception_table, exception_bytes);
+
+	/* Of what is no bytecode nothing else is asked. */
+	if (!result && flow->is_exact && (result = choose_sites(flow)))
+		kymo_flow_release(flow);
+	return result;
 }

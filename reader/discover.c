@@ -228,29 +228,6 @@ void kymo_images_discover(struct kymo_reader *reader)
 	}
 }
 
-static bool has_successor(const struct kymo_reader *reader, const struct kymo_image *image)
-{
-	for (const struct kymo_image *other = reader->images; other; other = other->next)
-		if (other->is_ready && other->is_known && image->is_ready && image->is_known &&
-		    other->life.pid == image->life.pid &&
-		    other->life.start_ticks == image->life.start_ticks &&
-		    other->started_clock > image->started_clock)
-			return true;
-	return false;
-}
-
-void kymo_images_end_execed(struct kymo_reader *reader)
-{
-	if (!reader->has_new)
-		return;
-	reader->has_new = false;
-	for (struct kymo_image *image = reader->images, *next; image; image = next) {
-		next = image->next;
-		if (has_successor(reader, image))
-			kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__EXECED, 0);
-	}
-}
-
 static int open_ring(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
 		     struct kymo_image_ring *ring)
 {

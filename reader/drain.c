@@ -307,3 +307,26 @@ void kymo_image_end(struct kymo_reader *reader, struct kymo_image *image,
 	kymo_store_define_end(reader, image, &end);
 	kymo_image_close(reader, image, reader->access == KYMO_ACCESS_DRAIN);
 }
+
+static bool has_successor(const struct kymo_reader *reader, const struct kymo_image *image)
+{
+	for (const struct kymo_image *other = reader->images; other; other = other->next)
+		if (other->is_ready && other->is_known && image->is_ready && image->is_known &&
+		    other->life.pid == image->life.pid &&
+		    other->life.start_ticks == image->life.start_ticks &&
+		    other->started_clock > image->started_clock)
+			return true;
+	return false;
+}
+
+void kymo_images_end_execed(struct kymo_reader *reader)
+{
+	if (!reader->has_new)
+		return;
+	reader->has_new = false;
+	for (struct kymo_image *image = reader->images, *next; image; image = next) {
+		next = image->next;
+		if (has_successor(reader, image))
+			kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__EXECED, 0);
+	}
+}

@@ -16,8 +16,6 @@
 #include "reader/image.h"
 #include "reader/terminate.h"
 
-#define TICK_NS 1000000U
-#define CLOCK_NS 1000000000U
 #define MAX_RUN_BYTES (16U << 20)
 /* How long after a process's end its status may become known: to the kernel's pidfd
  * when it is waited for, and of the command to `kymo record`, which tells us. */
@@ -92,28 +90,6 @@ uint8_t *kymo_reader_read_run(const struct kymo_reader *reader, uint32_t *bytes)
 	*bytes = run ? (uint32_t)status.st_size : 0;
 	close(fd);
 	return run;
-}
-
-void kymo_reader_tick(struct kymo_reader *reader)
-{
-	uint64_t now = kymo_monotonic_ns();
-	uint64_t counter;
-
-	if (now - reader->tick_ns < TICK_NS || reader->access != KYMO_ACCESS_DRAIN)
-		return;
-	counter = kymo_counter_read(reader->session.counter);
-	if (reader->tick_ns && now - reader->tick_ns > KYMO_TICK_STALL_NS)
-		kymo_run_define_stall(&reader->writer, reader->tick_counter, counter);
-	reader->tick_ns = now;
-	reader->tick_counter = counter;
-	/* Relaxed: a producer that sees it late reads its clock late. */
-	kymo_store_relaxed_u64(&reader->session.page->tick,
-			       kymo_load_relaxed_u64(&reader->session.page->tick) + 1);
-	if (now - reader->clock_ns < CLOCK_NS)
-		return;
-	reader->clock_ns = now;
-	kymo_run_define_clock(&reader->writer, reader->session.counter);
-	kymo_run_definitions_flush(&reader->writer);
 }
 
 /* How the process of a dead image ended.  False: ask again later. */
@@ -305,8 +281,8 @@ static const char *loop(struct kymo_reader *reader, const char *session_dir, str
 			has_looked = false;
 		}
 		kymo_unrecorded_look(reader, session_dir, kymo_monotonic_ns());
-		if (!has_more && !kymo_sources_work(reader->sources, reader->tick_ns + TICK_NS))
-			sleep_until(reader->tick_ns + TICK_NS);
+		if (!has_more && !kymo_sources_work(reader->sources, reader->tick_ns + KYMO_TICK_NS))
+			sleep_until(reader->tick_ns + KYMO_TICK_NS);
 	}
 }
 

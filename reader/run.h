@@ -100,6 +100,7 @@ bool kymo_folder_remove(int parent_fd, const char *name);
 /* Delete the session directory and all that is in it. */
 void kymo_reader_remove_session(struct kymo_reader *reader, const char *session_dir);
 
+#define KYMO_TICK_NS 1000000U
 /* Advance the tick if a millisecond has gone by.  Called between any two chunks. */
 void kymo_reader_tick(struct kymo_reader *reader);
 

@@ -16,25 +16,12 @@
 #include "reader/reader.h"
 #include "reader/terminate.h"
 
-static volatile sig_atomic_t terminate;
-
-static void want_termination(int signal_number)
-{
-	(void)signal_number;
-	terminate = 1;
-}
-
-bool kymo_terminate_wanted(void)
-{
-	return terminate;
-}
-
 static void set_up_signals(void)
 {
 	/* SIGXFSZ and SIGPIPE become errors of the calls; the rest is meant for the program. */
 	static const int ignored[] = {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2,
 				      SIGALRM, SIGTSTP, SIGTTIN, SIGTTOU};
-	struct sigaction action = {.sa_handler = want_termination};
+	struct sigaction action = {.sa_handler = kymo_terminate};
 	sigset_t none;
 
 	for (int number = 1; number < NSIG; number++)

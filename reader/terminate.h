@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+/* The handler of the signal. */
+void kymo_terminate(int signal_number);
 bool kymo_terminate_wanted(void);
 
 #endif

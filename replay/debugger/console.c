@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,40 +73,6 @@ static const struct command {
 
 #define COMMANDS (sizeof commands / sizeof *commands)
 
-void kymo_console_fail(struct kymo_console *console, const char *format, ...)
-{
-	va_list arguments;
-	char *message;
-
-	va_start(arguments, format);
-	if (vasprintf(&message, format, arguments) < 0)
-		message = NULL;
-	va_end(arguments);
-	kymo_text_put(console->out, message ? message : "out of memory");
-	free(message);
-	putc('\n', console->out);
-	console->has_failed = true;
-}
-
-char *kymo_console_word(char **text)
-{
-	char *word = *text + strspn(*text, " \t");
-	char *end = word + strcspn(word, " \t");
-
-	*text = end + strspn(end, " \t");
-	if (*end)
-		*end = '\0';
-	return word;
-}
-
-bool kymo_console_number(const char *text, uint64_t *number)
-{
-	char *end;
-
-	*number = strtoull(text, &end, 10);
-	return isdigit((unsigned char)*text) && !*end;
-}
-
 static bool has_name(const struct command *command, const char *name)
 {
 	size_t length = strlen(name);
@@ -144,7 +109,7 @@ static const struct command *find_command(struct kymo_console *console, const ch
 	return NULL;
 }
 
-const char *kymo_console_command_name(size_t number, size_t *length)
+static const char *command_name(size_t number, size_t *length)
 {
 	if (number >= COMMANDS)
 		return NULL;
@@ -384,7 +349,7 @@ int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows,
 	char *line, *last = NULL;
 	bool has_failed = false;
 
-	kymo_console_begin_input(&console);
+	kymo_console_begin_input(&console, command_name);
 	console.has_view = kymo_console_can_view(&console);
 	run_in_view(&console, NULL, place);
 	while (!console.is_over && (line = kymo_console_read_line(&console))) {

@@ -20,6 +20,7 @@ static sigset_t unblocked; /* signals, while no line is typed */
 
 /* What libedit calls has no context. */
 static const struct kymo_console *completed;
+static kymo_console_command_name command_name;
 
 static void note_interrupt(int number)
 {
@@ -40,7 +41,7 @@ static char *complete_command(const char *text, int state)
 
 	if (!state)
 		at = 0;
-	while ((name = kymo_console_command_name(at++, &length)))
+	while ((name = command_name(at++, &length)))
 		if (!strncmp(name, text, strlen(text)))
 			return strndup(name, length);
 	return NULL;
@@ -159,7 +160,7 @@ static int read_character(FILE *in)
 	return length == (size_t)-1 ? L'?' : (int)character;
 }
 
-void kymo_console_begin_input(struct kymo_console *console)
+void kymo_console_begin_input(struct kymo_console *console, kymo_console_command_name name)
 {
 	struct sigaction action = {.sa_handler = note_interrupt};
 
@@ -170,6 +171,7 @@ void kymo_console_begin_input(struct kymo_console *console)
 	if (!console->is_terminal)
 		return;
 	completed = console;
+	command_name = name;
 	sigaction(SIGINT, &action, &before);
 	setlocale(LC_CTYPE, ""); /* names that are typed are text */
 	rl_getc_function = read_character;

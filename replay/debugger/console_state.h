@@ -49,6 +49,8 @@ void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code
 			    int64_t current);
 /* "FILE(LINE)FUNCTION()"; @code may be NULL. */
 void kymo_console_put_function(FILE *out, const struct kymo_code *code, int64_t line);
+/* The thread @stream, with its process where there are several. */
+void kymo_console_put_thread(struct kymo_console *console, const struct kymo_stream *stream);
 void kymo_console_put_threads(struct kymo_console *console);
 /* The asyncio tasks of the current thread; the one that runs, for `info`, if the stack has a coroutine. */
 void kymo_console_put_tasks(struct kymo_console *console, char *argument);
@@ -127,8 +129,10 @@ void kymo_console_view(struct kymo_console *console, char *argument);
 /*
  * What is typed.
  */
-/* From here on SIGINT ends long moves, and no more than that. */
-void kymo_console_begin_input(struct kymo_console *console);
+/* The long name of a command, by its number in the table; NULL: there are no more. */
+typedef const char *(*kymo_console_command_name)(size_t number, size_t *length);
+/* From here on SIGINT ends long moves, and no more than that.  Commands are completed by @name. */
+void kymo_console_begin_input(struct kymo_console *console, kymo_console_command_name name);
 void kymo_console_end_input(struct kymo_console *console);
 /* The next line, to be freed; NULL: no more. */
 char *kymo_console_read_line(struct kymo_console *console);
@@ -137,9 +141,6 @@ bool kymo_console_is_interrupted(void);
 /* Go on in what the trace has become since it was opened. */
 void kymo_console_follow(struct kymo_console *console);
 void kymo_console_end_follow(struct kymo_console *console);
-
-/* The long name of a command, by its number in the table; NULL: there are no more. */
-const char *kymo_console_command_name(size_t number, size_t *length);
 
 /* The next word of *@text, which goes on behind it; "" if there is none. */
 char *kymo_console_word(char **text);

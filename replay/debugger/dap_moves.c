@@ -29,19 +29,6 @@ struct log_output {
 	bool is_cut;
 };
 
-void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more)
-{
-	json_t *body = more ? more : json_object();
-
-	kymo_dap_forget_views(dap);
-	json_object_set_new(body, "reason", json_string(reason));
-	json_object_set_new(body, "threadId", json_integer(kymo_dap_thread_id(kymo_replay_stream(&dap->replay))));
-	json_object_set_new(body, "allThreadsStopped", json_true());
-	if (description)
-		json_object_set_new(body, "description", kymo_dap_text(description));
-	kymo_dap_event(dap, "stopped", body);
-}
-
 static bool take_hit(void *context, const struct kymo_break *at, const struct kymo_walker *walker, uint64_t hits)
 {
 	struct log_output *output = context;

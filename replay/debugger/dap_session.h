@@ -131,12 +131,13 @@ KYMO_MUST_CHECK
 int kymo_dap_stand_in(struct kymo_dap *dap, int64_t id, struct kymo_replay **replay, size_t *frame, struct kymo_error *error);
 /* The replay stands elsewhere. */
 void kymo_dap_forget_views(struct kymo_dap *dap);
+/* Tell that it stands where it stands now, and why; @more: of the body, or NULL; taken over. */
+void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more);
 
 /* dap_variables.c */
 int kymo_dap_scopes(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_variables(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
-void kymo_dap_forget_values(struct kymo_dap *dap);
 
 /* dap_watches.c */
 int kymo_dap_data_breakpoint_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
@@ -162,8 +163,6 @@ int kymo_dap_pause(struct kymo_dap *dap, const json_t *arguments, json_t **body,
 /* To the next breakpoint, or the one before. */
 KYMO_MUST_CHECK
 int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *error);
-/* Tell that it stands where it stands now, and why; @more: of the body, or NULL; taken over. */
-void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more);
 /* Tell that @stream, where it stood, and all others have gone on, before it stops after something else than a request to move. */
 void kymo_dap_tell_leaving(struct kymo_dap *dap, size_t stream);
 /* The same as kymo_dap_stopped(), after something else than a request to move has led there. */

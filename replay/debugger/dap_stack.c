@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "replay/debugger/dap_files.h"
+#include "replay/debugger/dap_values.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/line_table.h"
 #include "replay/trace/text.h"
@@ -205,4 +206,17 @@ int kymo_dap_stand_in(struct kymo_dap *dap, int64_t id, struct kymo_replay **rep
 		return *replay == &dap->side ? stand_aside(dap, view->stream, &is_there, error) : 0;
 	}
 	return kymo_fail(error, -EINVAL, "frameId: there is no such frame here");
+}
+
+void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more)
+{
+	json_t *body = more ? more : json_object();
+
+	kymo_dap_forget_views(dap);
+	json_object_set_new(body, "reason", json_string(reason));
+	json_object_set_new(body, "threadId", json_integer(kymo_dap_thread_id(kymo_replay_stream(&dap->replay))));
+	json_object_set_new(body, "allThreadsStopped", json_true());
+	if (description)
+		json_object_set_new(body, "description", kymo_dap_text(description));
+	kymo_dap_event(dap, "stopped", body);
 }

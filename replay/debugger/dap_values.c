@@ -357,3 +357,23 @@ char *kymo_dap_path(struct kymo_dap_values *values, uint32_t node, const char *i
 	free(path);
 	return NULL;
 }
+
+void kymo_dap_forget_values_from(struct kymo_dap *dap, size_t count)
+{
+	while (dap->value_count > count) {
+		struct kymo_dap_values *values = dap->values[--dap->value_count];
+
+		kymo_variables_release(&values->variables);
+		free(values->parents);
+		free(values->by_id);
+		free(values);
+	}
+}
+
+void kymo_dap_forget_values(struct kymo_dap *dap)
+{
+	kymo_dap_forget_values_from(dap, 0);
+	/* The next ones are others for a while: a client may still ask for the old ones. */
+	if (dap->last_reference > KYMO_DAP_MAX_REFERENCE / 2)
+		dap->last_reference = 0;
+}

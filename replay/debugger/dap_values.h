@@ -14,6 +14,8 @@
 /* Bytes of a value's text in a list of variables, and where it is looked at alone. */
 #define KYMO_DAP_LISTED_BYTES 1024U
 #define KYMO_DAP_HOVER_BYTES 8192U
+/* References end there, with room for what a client adds to them; a stop that has given out that many gives out no more. */
+#define KYMO_DAP_MAX_REFERENCE (1U << 30)
 
 enum kymo_dap_scope { KYMO_DAP_LOCALS, KYMO_DAP_GLOBALS, KYMO_DAP_OWN, KYMO_DAP_SCOPES };
 
@@ -33,6 +35,9 @@ struct kymo_dap_values {
 /* Those of the frame @id, read now if they were not; valid until the replay moves. */
 KYMO_MUST_CHECK
 int kymo_dap_frame_values(struct kymo_dap *dap, int64_t id, struct kymo_dap_values **out, struct kymo_error *error);
+/* Forget all but the first @count; all, where the replay stands elsewhere. */
+void kymo_dap_forget_values_from(struct kymo_dap *dap, size_t count);
+void kymo_dap_forget_values(struct kymo_dap *dap);
 /* Those that the reference @reference is of; NULL: none. */
 struct kymo_dap_values *kymo_dap_find_values(const struct kymo_dap *dap, int64_t reference);
 

@@ -7,9 +7,6 @@
 #include "replay/trace/trace.h"
 #include "replay/values/value_path.h"
 
-/* References end there, with room for what a client adds to them; a stop that has given out that many gives out no more. */
-#define MAX_REFERENCE (1U << 30)
-
 /* The id of no frame: of a call that has ended. */
 #define NO_FRAME (-1)
 
@@ -30,7 +27,7 @@ static struct kymo_dap_values *new_values(struct kymo_dap *dap, int64_t id, unsi
 /* Give references to @values, which were read. */
 static int number_values(struct kymo_dap *dap, struct kymo_dap_values *values, struct kymo_error *error)
 {
-	if (values->variables.tree.count + KYMO_DAP_SCOPES > MAX_REFERENCE - dap->last_reference)
+	if (values->variables.tree.count + KYMO_DAP_SCOPES > KYMO_DAP_MAX_REFERENCE - dap->last_reference)
 		return kymo_fail(error, -ENOSPC, "there are too many values here to show them all; step, and ask again");
 	values->first = dap->last_reference + 1;
 	dap->last_reference += values->variables.tree.count + KYMO_DAP_SCOPES;
@@ -76,26 +73,6 @@ static int read_values(struct kymo_dap *dap, struct kymo_dap_values *values, str
 	return result;
 }
 
-static void forget_from(struct kymo_dap *dap, size_t count)
-{
-	while (dap->value_count > count) {
-		struct kymo_dap_values *values = dap->values[--dap->value_count];
-
-		kymo_variables_release(&values->variables);
-		free(values->parents);
-		free(values->by_id);
-		free(values);
-	}
-}
-
-void kymo_dap_forget_values(struct kymo_dap *dap)
-{
-	forget_from(dap, 0);
-	/* The next ones are others for a while: a client may still ask for the old ones. */
-	if (dap->last_reference > MAX_REFERENCE / 2)
-		dap->last_reference = 0;
-}
-
 int kymo_dap_frame_values(struct kymo_dap *dap, int64_t id, struct kymo_dap_values **out, struct kymo_error *error)
 {
 	size_t known = dap->value_count, frame;
@@ -114,7 +91,7 @@ int kymo_dap_frame_values(struct kymo_dap *dap, int64_t id, struct kymo_dap_valu
 	*out = values = new_values(dap, id, replay ? kymo_replay_event(replay)->kind : KYMO_KIND_SPECIAL);
 	result = values ? read_values(dap, values, replay, frame, error) : kymo_fail(error, -ENOMEM, "out of memory");
 	if (result)
-		forget_from(dap, known);
+		kymo_dap_forget_values_from(dap, known);
 	return result;
 }
 

@@ -27,90 +27,14 @@ static const char *const what_names[] = {
 /* Of so many differences it is told what variables held: they are looked for in chunks that are decoded again. */
 #define VALUES_TOLD 32U
 
-static json_t *text(const char *value)
-{
-	json_t *string = value ? json_string(value) : NULL;
-
-	return string ? string : json_null();
-}
-
-static json_t *number(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static json_t *line_number(int64_t line)
-{
-	return line == KYMO_LINE_NONE ? json_null() : json_integer(line);
-}
-
-static const struct kymo_side *side_of(const struct kymo_describing *describing, size_t side)
-{
-	return &describing->diff->comparison.forests[side].side;
-}
-
-static const struct kymo_source *source_of(struct kymo_describing *describing, size_t side, const struct kymo_content *content)
-{
-	struct kymo_shelf *shelf = &describing->shelves[side];
-	struct kymo_timeline *timeline = &describing->diff->comparison.forests[side].side.timeline;
-	struct kymo_read_source *entry;
-	int result;
-
-	for (size_t i = 0; i < shelf->count; i++)
-		if (!strcmp(shelf->entries[i].file, content->file))
-			return shelf->entries[i].is_there ? &shelf->entries[i].source : NULL;
-	if (kymo_grow(&shelf->entries, &shelf->capacity, shelf->count + 1, sizeof *shelf->entries))
-		return NULL;
-	entry = &shelf->entries[shelf->count++];
-	*entry = (struct kymo_read_source){.file = content->file};
-	result = kymo_traced_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content->file,
-				    &entry->source, describing->error);
-	entry->is_there = !result;
-	return entry->is_there ? &entry->source : NULL;
-}
-
-/* Line @line as the trace has it; null: it does not. */
-static json_t *source_line(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
-{
-	const struct kymo_source *source = content && line > 0 ? source_of(describing, side, content) : NULL;
-	size_t bytes = 0;
-	const char *found = source && source->text ? kymo_source_line(source, (uint64_t)line, &bytes) : NULL;
-	json_t *string = found ? json_stringn(found, bytes) : NULL;
-
-	return string ? string : json_null();
-}
-
-json_t *kymo_describe_position(struct kymo_position at)
-{
-	return json_pack("{s:o, s:o}", "n", number(at.n), "k", number(at.k));
-}
-
-/* A place in a file, with what stands there. */
-json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
-{
-	const struct kymo_side *of = side_of(describing, side);
-
-	return json_pack("{s:b, s:o, s:o, s:o, s:o}", "library", of->codes[kymo_side_code(of, content)].is_library, "file", text(content ? content->file : NULL), "function",
-			 text(content ? content->function : NULL), "line", line_number(line), "text",
-			 source_line(describing, side, content, line));
-}
-
 static const struct kymo_content *content_of(const struct kymo_describing *describing, size_t side, uint32_t code)
 {
-	return side_of(describing, side)->codes[code].content;
-}
-
-json_t *kymo_describe_thread(const struct kymo_describing *describing, size_t side, size_t stream)
-{
-	const struct kymo_stream *found = &side_of(describing, side)->timeline.streams[stream];
-
-	return json_pack("{s:o, s:o, s:o, s:o}", "index", number(stream), "process", number(found->process->pid), "number",
-			 number(found->number), "name", text(found->thread ? found->thread->name : NULL));
+	return kymo_describe_side(describing, side)->codes[code].content;
 }
 
 static bool look(struct kymo_describing *describing, size_t side, size_t stream, struct kymo_position at, struct kymo_look *out)
 {
-	int result = kymo_look(&side_of(describing, side)->index, stream, at, out, describing->error);
+	int result = kymo_look(&kymo_describe_side(describing, side)->index, stream, at, out, describing->error);
 
 	if (result)
 		describing->result = result;
@@ -138,7 +62,7 @@ static json_t *code_line(struct kymo_describing *describing, size_t side, const 
 /* The first lines that ran where the exception was caught, if that is in code that is of no library. */
 static json_t *handler(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
-	const struct kymo_side *of = side_of(describing, side);
+	const struct kymo_side *of = kymo_describe_side(describing, side);
 	struct kymo_code_line lines[KYMO_HANDLER_LINES];
 	int count = kymo_find_handler(&of->index, own->stream, own->raise, lines, describing->error);
 	json_t *told;
@@ -163,7 +87,7 @@ static json_t *exception(struct kymo_describing *describing, size_t side, const 
 		return json_null();
 	content = looked.frame_count && looked.frames[0].code ? looked.frames[0].code->content : NULL;
 	raised = kymo_describe_place(describing, side, content, looked.frame_count ? looked.frames[0].line : KYMO_LINE_NONE);
-	json_object_set_new(raised, "type", text(looked.name));
+	json_object_set_new(raised, "type", kymo_describe_text(looked.name));
 	json_object_set_new(raised, "position", kymo_describe_position(own->raise));
 	json_object_set_new(raised, "value", kymo_describe_own_value(describing, side, own->stream, own->raise));
 	json_object_set_new(raised, "handler", handler(describing, side, own));
@@ -177,17 +101,17 @@ static json_t *alone(const struct kymo_describing *describing, size_t side, cons
 	for (uint32_t i = 0; i < own->called_count; i++) {
 		const struct kymo_content *content = content_of(describing, side, own->called[i]);
 
-		json_array_append_new(called, text(content ? content->function : NULL));
+		json_array_append_new(called, kymo_describe_text(content ? content->function : NULL));
 	}
-	return json_pack("{s:o, s:o, s:o, s:o}", "lines", number(own->lines), "calls", number(own->calls), "called", called,
-			 "rounds", number(own->rounds));
+	return json_pack("{s:o, s:o, s:o, s:o}", "lines", kymo_describe_number(own->lines), "calls", kymo_describe_number(own->calls), "called", called,
+			 "rounds", kymo_describe_number(own->rounds));
 }
 
 /* The first line of what it called. */
 static json_t *body(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	struct kymo_code_line first;
-	int result = kymo_find_body(&side_of(describing, side)->index, own->stream, own->at, &first, describing->error);
+	int result = kymo_find_body(&kymo_describe_side(describing, side)->index, own->stream, own->at, &first, describing->error);
 
 	if (result)
 		describing->result = result;
@@ -199,12 +123,12 @@ static json_t *next(struct kymo_describing *describing, size_t side, const struc
 {
 	json_t *described = kymo_describe_place(describing, side, content_of(describing, side, own->code), own->line);
 
-	json_object_set_new(described, "what", text(own->is_missing ? "missing" : what_names[own->kind]));
+	json_object_set_new(described, "what", kymo_describe_text(own->is_missing ? "missing" : what_names[own->kind]));
 	json_object_set_new(described, "alone", json_boolean(own->is_own));
 	if (own->kind == KYMO_TOKEN_ENTER && own->is_own && own->called_count) {
 		const struct kymo_content *content = content_of(describing, side, own->called[0]);
 
-		json_object_set_new(described, "called", text(content ? content->function : NULL));
+		json_object_set_new(described, "called", kymo_describe_text(content ? content->function : NULL));
 		json_object_set_new(described, "body", body(describing, side, own));
 	}
 	return described;
@@ -234,13 +158,13 @@ static json_t *loops(struct kymo_describing *describing, size_t side, const stru
 	int count = 0;
 
 	if (looked->frame_count && frame->code && frame->code->content == content)
-		count = kymo_find_loops(&side_of(describing, side)->index, own->stream, here, line, frame, found, describing->error);
+		count = kymo_find_loops(&kymo_describe_side(describing, side)->index, own->stream, here, line, frame, found, describing->error);
 	if (count < 0)
 		describing->result = count;
 	for (int i = 0; i < count; i++) {
 		json_t *loop = kymo_describe_place(describing, side, content, found[i].line);
 
-		json_object_set_new(loop, "round", found[i].round ? number(found[i].round) : json_null());
+		json_object_set_new(loop, "round", found[i].round ? kymo_describe_number(found[i].round) : json_null());
 		json_array_append_new(told, loop);
 	}
 	return told;
@@ -270,25 +194,25 @@ static json_t *describe_side(struct kymo_describing *describing, size_t side, co
 	if (look(describing, side, own->stream, here, &looked)) {
 		json_object_set_new(described, "loops", loops(describing, side, own, here, &looked));
 		json_object_set_new(described, "stack", stack(describing, side, &looked));
-		json_object_set_new(described, "depth", number(looked.depth));
+		json_object_set_new(described, "depth", kymo_describe_number(looked.depth));
 		json_object_set_new(described, "t_ns", json_integer(looked.moment.t_ns));
-		json_object_set_new(described, "t_err_ns", number(looked.t_err_ns));
+		json_object_set_new(described, "t_err_ns", kymo_describe_number(looked.t_err_ns));
 	}
 	return described;
 }
 
 static json_t *describe_process(const struct kymo_describing *describing, size_t side, size_t process)
 {
-	const struct kymo_timeline *timeline = &side_of(describing, side)->timeline;
+	const struct kymo_timeline *timeline = &kymo_describe_side(describing, side)->timeline;
 	const struct kymo_traced_process *found = &timeline->definitions.processes[process];
 	const Kymo__Process *definition = found->definition;
 	char end[KYMO_DESCRIBE_BYTES];
 	json_t *words = json_array();
 
 	for (size_t i = 0; definition && i < definition->n_argv; i++)
-		json_array_append_new(words, text(definition->argv[i]));
-	return json_pack("{s:o, s:o, s:o}", "pid", number(found->pid), "argv", words, "ending",
-			 text(kymo_describe_end(timeline, found, end)));
+		json_array_append_new(words, kymo_describe_text(definition->argv[i]));
+	return json_pack("{s:o, s:o, s:o}", "pid", kymo_describe_number(found->pid), "argv", words, "ending",
+			 kymo_describe_text(kymo_describe_end(timeline, found, end)));
 }
 
 static json_t *describe_order(struct kymo_describing *describing, const struct kymo_difference *difference)
@@ -305,7 +229,7 @@ static json_t *describe_order(struct kymo_describing *describing, const struct k
 		kymo_describe_position(what->next),
 		"other_position", kymo_describe_position(what->other));
 
-	json_object_set_new(json_object_get(described, "other"), "last_line", line_number(what->high));
+	json_object_set_new(json_object_get(described, "other"), "last_line", kymo_describe_line(what->high));
 	json_object_set_new(described, "before_position", kymo_describe_position(what->last));
 	json_object_set_new(described, "same_function", json_boolean(what->is_same_function));
 	return described;
@@ -324,9 +248,9 @@ static json_t *describe_difference(struct kymo_describing *describing, const str
 	const struct kymo_comparison *comparison = &describing->diff->comparison;
 	const struct kymo_difference *difference = &comparison->differences[report->order[told]];
 	size_t beneath = difference->outer == SIZE_MAX ? 0 : told_as(report, difference->outer);
-	json_t *described = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "number", number(told + 1), "kind",
-				      kind_names[difference->kind], "count", number(difference->count), "library",
-				      json_boolean(difference->is_library), "beneath", beneath ? number(beneath) : json_null(),
+	json_t *described = json_pack("{s:o, s:s, s:o, s:o, s:o, s:o}", "number", kymo_describe_number(told + 1), "kind",
+				      kind_names[difference->kind], "count", kymo_describe_number(difference->count), "library",
+				      json_boolean(difference->is_library), "beneath", beneath ? kymo_describe_number(beneath) : json_null(),
 				      "unaligned", json_boolean(difference->is_unaligned));
 
 	for (size_t s = 0; s < 2; s++) {
@@ -357,16 +281,16 @@ static uint32_t python_of(const struct kymo_side *side)
 
 static json_t *describe_run(const struct kymo_describing *describing, size_t s)
 {
-	const struct kymo_side *side = side_of(describing, s);
+	const struct kymo_side *side = kymo_describe_side(describing, s);
 	const struct kymo_definitions *definitions = &side->timeline.definitions;
 	uint32_t python = python_of(side);
 	char end[KYMO_DESCRIBE_BYTES], version[32];
 
 	snprintf(version, sizeof version, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, python >> 24, python >> 16 & 0xff, python >> 8 & 0xff);
-	return json_pack("{s:o, s:o, s:o, s:o}", "trace", text(describing->diff->options->paths[s]), "test",
-			 text(describing->diff->options->tests[s]), "ending",
-			 text(definitions->process_count ? kymo_describe_end(&side->timeline, &definitions->processes[0], end) : NULL),
-			 "python", text(python ? version : NULL));
+	return json_pack("{s:o, s:o, s:o, s:o}", "trace", kymo_describe_text(describing->diff->options->paths[s]), "test",
+			 kymo_describe_text(describing->diff->options->tests[s]), "ending",
+			 kymo_describe_text(definitions->process_count ? kymo_describe_end(&side->timeline, &definitions->processes[0], end) : NULL),
+			 "python", kymo_describe_text(python ? version : NULL));
 }
 
 static void add_note(json_t *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -378,7 +302,7 @@ static void add_note(json_t *notes, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(note, sizeof note, format, args);
 	va_end(args);
-	json_array_append_new(notes, text(note));
+	json_array_append_new(notes, kymo_describe_text(note));
 }
 
 /* Which values were recorded; NULL: none. */
@@ -394,7 +318,7 @@ static const char *scope_of(const struct kymo_side *side)
 static void describe_scopes(const struct kymo_describing *describing, json_t *notes)
 {
 	const struct kymo_value_findings *found = &describing->diff->values;
-	const char *scopes[] = {scope_of(side_of(describing, 0)), scope_of(side_of(describing, 1))};
+	const char *scopes[] = {scope_of(kymo_describe_side(describing, 0)), scope_of(kymo_describe_side(describing, 1))};
 
 	if (!scopes[0] != !scopes[1])
 		add_note(notes, "only %s was recorded with --values: values are not compared", scopes[0] ? "PASS" : "FAIL");
@@ -408,7 +332,7 @@ static void describe_scopes(const struct kymo_describing *describing, json_t *no
 static json_t *describe_notes(const struct kymo_describing *describing)
 {
 	const struct kymo_comparison *comparison = &describing->diff->comparison;
-	const struct kymo_side *left = side_of(describing, 0), *right = side_of(describing, 1);
+	const struct kymo_side *left = kymo_describe_side(describing, 0), *right = kymo_describe_side(describing, 1);
 	uint32_t a = python_of(left), b = python_of(right);
 	json_t *notes = json_array();
 	size_t changed = 0;
@@ -451,14 +375,14 @@ static json_t *describe_sources(struct kymo_describing *describing)
 
 		for (size_t i = 0; i < describing->shelves[s].count; i++) {
 			const struct kymo_read_source *entry = &describing->shelves[s].entries[i];
-			const struct kymo_side *side = side_of(describing, s);
+			const struct kymo_side *side = kymo_describe_side(describing, s);
 			json_t *content = entry->is_there && entry->source.text ? json_stringn(entry->source.text, entry->source.bytes)
 										 : NULL;
 
 			for (size_t f = 0; content && f < side->file_count; f++)
 				if (!strcmp(side->files[f].path, entry->file))
 					json_object_set_new(files, entry->file,
-							    json_pack("{s:o, s:O}", "name", text(side->files[f].name), "text", content));
+							    json_pack("{s:o, s:O}", "name", kymo_describe_text(side->files[f].name), "text", content));
 			json_decref(content);
 		}
 		json_object_set_new(sources, side_names[s], files);
@@ -479,9 +403,9 @@ json_t *kymo_diff_describe(struct kymo_diff *diff, struct kymo_error *error)
 	if (!describing.result)
 		described = json_pack("{s:i, s:b, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o}", "format", 1, "same",
 				      kymo_diff_is_same(diff), "pass", describe_run(&describing, 0), "fail", describe_run(&describing, 1),
-				      "notes", describe_notes(&describing), "compared", "threads", number(diff->threads), "steps",
-				      number(comparison->total), "common", number(2 * comparison->common), "differences", differences,
-				      "more", number(report.more), "unknown", number(comparison->unknown));
+				      "notes", describe_notes(&describing), "compared", "threads", kymo_describe_number(diff->threads), "steps",
+				      kymo_describe_number(comparison->total), "common", kymo_describe_number(2 * comparison->common), "differences", differences,
+				      "more", kymo_describe_number(report.more), "unknown", kymo_describe_number(comparison->unknown));
 	else
 		json_decref(differences);
 	if (described)

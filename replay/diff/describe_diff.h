@@ -19,6 +19,11 @@ struct kymo_describing {
 	int result;
 };
 
+const struct kymo_side *kymo_describe_side(const struct kymo_describing *describing, size_t side);
+/* null: there is none. */
+json_t *kymo_describe_text(const char *value);
+json_t *kymo_describe_number(uint64_t value);
+json_t *kymo_describe_line(int64_t line);
 json_t *kymo_describe_position(struct kymo_position at);
 /* A place in a file, with what stands there. */
 json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line);

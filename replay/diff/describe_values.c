@@ -15,19 +15,9 @@
 static const char *const side_names[] = {"pass", "fail"};
 static const char *const nothing[] = {NULL};
 
-static const struct kymo_side *side_of(const struct kymo_describing *describing, size_t side)
-{
-	return &describing->diff->comparison.forests[side].side;
-}
-
 static const char *const *ignored_of(const struct kymo_describing *describing)
 {
 	return describing->diff->options->ignored_values ? describing->diff->options->ignored_values : nothing;
-}
-
-static json_t *line_number(int64_t line)
-{
-	return line == KYMO_LINE_NONE ? json_null() : json_integer(line);
 }
 
 /* As docs/guide/values.md has it. */
@@ -74,11 +64,11 @@ static json_t *describe_pair(const struct kymo_describing *describing, const str
 	described = json_pack("{s:o, s:s, s:o}", "name", name_of(&pair->values[1]), "what", what_of(&pair->values[1]), "path",
 			      path ? path : json_string(""));
 	for (size_t s = 0; s < 2; s++) {
-		const struct kymo_traced_process *process = side_of(describing, s)->timeline.streams[streams[s]].process;
+		const struct kymo_traced_process *process = kymo_describe_side(describing, s)->timeline.streams[streams[s]].process;
 
 		json_object_set_new(described, side_names[s],
 				    json_pack("{s:o, s:o, s:o}", "value", value(pair->sides[s].tree, pair->sides[s].number, process),
-					      "line", line_number(states[s]->line), "position", kymo_describe_position(states[s]->told)));
+					      "line", kymo_describe_line(states[s]->line), "position", kymo_describe_position(states[s]->told)));
 	}
 	return described;
 }
@@ -87,7 +77,7 @@ static json_t *describe_pair(const struct kymo_describing *describing, const str
 static json_t *describe_states(struct kymo_describing *describing, struct kymo_owner *const owners[2],
 			       const struct kymo_variable_state *const states[2], bool has_time)
 {
-	const struct kymo_index *const indexes[] = {&side_of(describing, 0)->index, &side_of(describing, 1)->index};
+	const struct kymo_index *const indexes[] = {&kymo_describe_side(describing, 0)->index, &kymo_describe_side(describing, 1)->index};
 	size_t streams[2];
 	json_t *described = NULL;
 	struct kymo_value_pair pair;
@@ -250,12 +240,12 @@ static json_t *describe_finding(struct kymo_describing *describing, const struct
 	const struct kymo_value_findings *found = &describing->diff->values;
 	const struct kymo_variable_state *const states[] = {&finding->states[0], &finding->states[1]};
 	struct kymo_owner *owners[2] = {calloc(1, sizeof *owners[0]), calloc(1, sizeof *owners[1])};
-	const struct kymo_content *const contents[] = {side_of(describing, 0)->codes[finding->codes[0]].content,
-						       side_of(describing, 1)->codes[finding->codes[1]].content};
+	const struct kymo_content *const contents[] = {kymo_describe_side(describing, 0)->codes[finding->codes[0]].content,
+						       kymo_describe_side(describing, 1)->codes[finding->codes[1]].content};
 	json_t *described = NULL;
 
 	for (size_t s = 0; s < 2 && owners[0] && owners[1]; s++) {
-		const struct kymo_timeline *timeline = &side_of(describing, s)->timeline;
+		const struct kymo_timeline *timeline = &kymo_describe_side(describing, s)->timeline;
 
 		kymo_owner_of(owners[s], timeline, &timeline->streams[finding->streams[s]], ignored_of(describing));
 	}
@@ -295,7 +285,7 @@ json_t *kymo_describe_findings(struct kymo_describing *describing)
 
 json_t *kymo_describe_own_value(struct kymo_describing *describing, size_t side, size_t stream, struct kymo_position at)
 {
-	const struct kymo_side *of = side_of(describing, side);
+	const struct kymo_side *of = kymo_describe_side(describing, side);
 	const struct kymo_variable_state own = {.told = at};
 	struct kymo_told_value told;
 	json_t *described = NULL;
