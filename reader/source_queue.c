@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "format/counter.h"
 #include "format/varint.h"
 #include "reader/run_definitions.h"
@@ -135,20 +138,10 @@ void kymo_sources_free(struct kymo_sources *sources)
 	free(sources);
 }
 
-static uint64_t hash(const void *bytes, size_t length)
-{
-	const uint8_t *at = bytes;
-	uint64_t value = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-	for (size_t i = 0; i < length; i++)
-		value = (value ^ at[i]) * UINT64_C(0x100000001b3);
-	return value;
-}
-
 /* Find or add the file called @name; its index, or UINT32_MAX if there are too many. */
 static uint32_t file_index(struct kymo_sources *sources, struct kymo_bytes name)
 {
-	uint64_t value = hash(name.at, name.bytes);
+	uint64_t value = XXH3_64bits(name.at, name.bytes);
 	uint32_t slot = (uint32_t)(value % SLOTS);
 	struct file *file;
 
@@ -365,7 +358,7 @@ static void set_text(const struct process *process, const char *name, Kymo__Sour
 	} else if (text) {
 		source->text.len = strlen(text);
 		source->text.data = (uint8_t *)(uintptr_t)text;
-		*state = (struct kymo_source_state){.bytes = source->text.len, .inode = hash(text, source->text.len)};
+		*state = (struct kymo_source_state){.bytes = source->text.len, .inode = XXH3_64bits(text, source->text.len)};
 	}
 }
 

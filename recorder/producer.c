@@ -4,8 +4,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "format/counter.h"
 #include "recorder/cells.h"
@@ -105,15 +109,6 @@ void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host)
 	kymo_store_relaxed_u32(&gil->owner, p->ticket);
 }
 
-static uint64_t hash_name(const char *name)
-{
-	uint64_t hash = 14695981039346656037U; /* FNV-1a */
-
-	while (*name)
-		hash = (hash ^ (uint8_t)*name++) * 1099511628211U;
-	return hash;
-}
-
 /* Say who this thread is; again when it has got another name. */
 static void define_thread(struct kymo_producer *p, const struct kymo_host *host, bool is_new)
 {
@@ -121,7 +116,7 @@ static void define_thread(struct kymo_producer *p, const struct kymo_host *host,
 	Kymo__Thread thread = KYMO__THREAD__INIT;
 	char name[256] = "";
 	bool is_named = host->thread_name(host, name, sizeof name);
-	uint64_t hash = hash_name(name);
+	uint64_t hash = XXH3_64bits(name, strlen(name));
 
 	p->name_tries = is_named ? 0 : is_new ? NAME_TRIES : p->name_tries;
 	if (!is_new && (!is_named || hash == p->name_hash))

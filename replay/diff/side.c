@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 /*
  * Work that happens when a cache is cold, a timer is up or the collector runs.  docs/diff.md lists it.
  */
@@ -32,18 +35,7 @@ const struct kymo_ignored kymo_ignored_by_default[] = {
 
 uint64_t kymo_hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
-	const uint8_t *at = bytes;
-	uint64_t word;
-
-	hash = kymo_mix(hash, count);
-	for (; count >= sizeof word; at += sizeof word, count -= sizeof word) {
-		memcpy(&word, at, sizeof word);
-		hash = kymo_mix(hash, word);
-	}
-	word = 0;
-	if (count)
-		memcpy(&word, at, count);
-	return kymo_mix(hash, word);
+	return XXH3_64bits_withSeed(bytes, count, hash);
 }
 
 bool kymo_path_matches(const char *path, const char *glob)

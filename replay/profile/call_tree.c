@@ -4,15 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "replay/coverage/contexts.h"
 
 #define NONE KYMO_CALL_NODE_NONE
 
 static uint32_t hash_text(uint64_t hash, const char *text)
 {
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a */
-	return (uint32_t)(hash ^ hash >> 32);
+	return (uint32_t)XXH3_64bits_withSeed(text, text ? strlen(text) : 0, hash);
 }
 
 static bool is_same_text(const char *a, const char *b)
