@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program `./dev demo` records: modules of the standard library tokenized, parsed and unparsed in pure Python."""
-import argparse, ast, inspect, textwrap, tokenize
+import argparse
+import ast
+import inspect
+import textwrap
+import tokenize
 
 for module in (argparse, inspect, textwrap):
     with tokenize.open(module.__file__) as file:

@@ -9,7 +9,8 @@ import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import NamedTuple
 
-from kymo._library import Error, Unique, as_bytes, as_number, as_text, failure, load
+from kymo._library import Error as Error
+from kymo._library import Unique, as_bytes, as_number, as_text, failure, load
 from kymo._values import Value
 
 BATCH = 256
@@ -336,7 +337,7 @@ class Events(Unique):
     def __next__(self):
         if self._handle is None:
             if not self._is_over:
-                self._trace._live  # noqa: B018: a trace that was closed meanwhile is no end of it
+                self._trace._live  # noqa: B018 - a trace that was closed meanwhile is no end of it
             raise StopIteration
         if self._at == self._count:
             read = _library.kymo_history_events_read(self._handle, self._batch, BATCH)

@@ -7,7 +7,7 @@ import sys
 import time
 
 from kymo import _kymo
-from kymo._kymo import __version__, begin_segment, end_segment, is_recording, mark, snapshot
+from kymo._kymo import __version__, begin_segment, end_segment, is_recording, mark, snapshot  # noqa: F401 - for kymo
 from kymo._settings import settings
 
 _lock = _thread.RLock()

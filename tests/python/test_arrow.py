@@ -230,7 +230,7 @@ def test_parts_are_those_of_events(recordings, name, part):
     with library.open(recordings[name]) as trace:
         times = sorted(event.t_ns for event in trace.events())
         times = [times[0] - 1000, *times, times[-1] + 1000]
-        at = lambda share: times[int(share * (len(times) - 1))]  # noqa: E731
+        at = lambda share: times[int(share * (len(times) - 1))]
         part = part | {key: at(part[key]) for key in ("start_ns", "end_ns") if key in part}
         if part.get("thread"):
             part["thread"] = len(trace.threads) - 1
@@ -373,7 +373,7 @@ def test_duckdb(recordings):
         with library.open(recordings[name]) as trace:
             table = pyarrow.table(trace)
             assert duckdb.sql("from trace").fetchall() == rows(table, table.column_names)
-            part = trace.arrow(columns=["function"], kinds="PY_START")
+            part = trace.arrow(columns=["function"], kinds="PY_START")  # noqa: F841 - the query names it
             found = duckdb.sql("select function, count(*) from part group by all").fetchall()
         expected = {}
         for function, event in rows(table, ("function", "event")):

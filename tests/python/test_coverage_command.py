@@ -411,7 +411,7 @@ class Tags(html.parser.HTMLParser):
 def test_hostile_names_are_escaped(kymo, tmp_path, counts_file):
     from kymo.coverage.model import Branch
 
-    source = "def f():  # </td><script>\x1b[31m\x07\n    return 1\n".encode()
+    source = b"def f():  # </td><script>\x1b[31m\x07\n    return 1\n"
     counts = counts_of(f"{tmp_path}/{HOSTILE}".encode("utf-8", "backslashreplace").decode(), source)
     counts.functions[HOSTILE.encode("utf-8", "replace").decode(), 1] = 5
     counts.branches[Branch(1, 1, (2,), False)] = 3

@@ -97,7 +97,7 @@ def sensible(program):
 
 
 @pytest.fixture(scope="module")
-def with_values(recorded, kymo):  # noqa: F811
+def with_values(recorded, kymo):
     trace = recorded[1].with_name("values.kymo")
     kymo("record", "-q", "-o", trace, "--values=locals", "--values-for=program.py", "--", recorded[0])
     return trace
@@ -105,7 +105,7 @@ def with_values(recorded, kymo):  # noqa: F811
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_any_requests_are_answered(recorded, with_values, data):  # noqa: F811
+def test_any_requests_are_answered(recorded, with_values, data):
     """Whatever a client asks, it gets one response to each request, by the schema, and in order."""
     program, trace = recorded
     trace = data.draw(st.sampled_from([trace, with_values]))

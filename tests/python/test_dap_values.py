@@ -270,8 +270,8 @@ def test_pages_and_types(told, client):
     shown = values(client, frame)
     assert "type" not in shown["total"]
     many = shown["many"]["variablesReference"]
-    for start, count, names in [(0, 3, ["0", "1", "2"]), (48, 0, ["48", "49", "…"]), (49, 1, ["49"]), (50, 9, ["…"]), (51, 9, []), (2**31, 2**31, [])]:
-        assert [item["name"] for item in children(client, many, start=start, count=count)] == names
+    for start, most, names in [(0, 3, ["0", "1", "2"]), (48, 0, ["48", "49", "…"]), (49, 1, ["49"]), (50, 9, ["…"]), (51, 9, []), (2**31, 2**31, [])]:
+        assert [item["name"] for item in children(client, many, start=start, count=most)] == names
     assert [item["name"] for item in children(client, many, filter="named")] == ["…"]
     assert len(children(client, many, filter="indexed")) == 50
     locals_ = scopes(client, frame)["Locals"]
@@ -403,7 +403,7 @@ def test_data_breakpoints_that_cannot_be(told, client):
     assert client.stopped["description"] == "end of the recording"
 
 
-def test_what_was_not_recorded_says_so(recorded, kymo, client, tmp_path):  # noqa: F811
+def test_what_was_not_recorded_says_so(recorded, kymo, client, tmp_path):
     program, trace, _ = record_values(kymo, tmp_path, "args", "depth=3,items=20,text=200,bytes=4096")
     client.start(trace, {program: [line("report({k")]}, position="start", stopOnEntry=False)
     frame = client.frames()[0]["id"]

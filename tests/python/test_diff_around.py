@@ -111,7 +111,7 @@ list(act())
 
 @pytest.mark.parametrize("profile", ["flow", "full"])
 @pytest.mark.parametrize("kind", HANDLED)
-def test_where_an_exception_went(kind, profile, run, diff):  # noqa: F811
+def test_where_an_exception_went(kind, profile, run, diff):
     program = PREFIX + HANDLED[kind]
     report = diff(run(program, 0, f"--events={profile}"), run(program, 1, f"--events={profile}"))
     raised = report["differences"][0]["fail"]["exception"]
@@ -133,7 +133,7 @@ def two(_):
 
 
 @pytest.mark.parametrize("profile", ["flow", "full"])
-def test_what_a_call_that_only_one_side_has_begins_with(profile, run, diff):  # noqa: F811
+def test_what_a_call_that_only_one_side_has_begins_with(profile, run, diff):
     first = diff(*(run(CHOICE, number, f"--events={profile}") for number in (0, 1)))["differences"][0]
     for side, name in ("pass", "one"), ("fail", "two"):
         following = first[side]["next"]
@@ -143,7 +143,7 @@ def test_what_a_call_that_only_one_side_has_begins_with(profile, run, diff):  # 
     assert of_library["function"] == "dumps" and of_library["library"]
 
 
-def test_the_text_has_both(run, kymo):  # noqa: F811
+def test_the_text_has_both(run, kymo):
     text = kymo("diff", run(CHOICE, 0), run(CHOICE, 1), check=False).stdout
     assert re.search(r"FAIL.*calls two .*\n +begins at .*program.py:6 two\n +6  return 2  # two\n", text)
     program = PREFIX + HANDLED["caught"]
@@ -151,7 +151,7 @@ def test_the_text_has_both(run, kymo):  # noqa: F811
     assert re.search(r"FAIL raised KeyError at .*\n +it went to \S*program.py:13 act\n +13  except KeyError:.*\n +14  pass", text)
 
 
-def test_an_exception_that_comes_out_of_a_library_behind_a_branch(run, diff):  # noqa: F811
+def test_an_exception_that_comes_out_of_a_library_behind_a_branch(run, diff):
     """It is told where it came out, in what only one side did, and where the library raised it."""
     program = """
 import json, sys
@@ -197,7 +197,7 @@ act()
 
 
 @pytest.mark.parametrize("at", [(1, 0, 0), (1, 2, 5), (2, 3, 1), (3, 0, 4)])
-def test_the_loops_around_a_difference(at, run, diff):  # noqa: F811
+def test_the_loops_around_a_difference(at, run, diff):
     report = diff(run(LOOPS, "-1,0,0"), run(LOOPS, ",".join(map(str, at))))
     first = report["differences"][0]
     assert last_line(first) == line_of(LOOPS)
@@ -206,7 +206,7 @@ def test_the_loops_around_a_difference(at, run, diff):  # noqa: F811
         (line_of(LOOPS, "# inner"), inner + 1), (line_of(LOOPS, "# another"), another + 1), (line_of(LOOPS, "# outer"), outer + 1)]
 
 
-def test_rounds_of_a_generator_that_was_resumed_are_not_known(run, diff, kymo):  # noqa: F811
+def test_rounds_of_a_generator_that_was_resumed_are_not_known(run, diff, kymo):
     program = """
 import sys
 def numbers():
@@ -224,7 +224,7 @@ sum(numbers())
     assert not diff(*(run(program, flag, "--events=full") for flag in (0, 1)))["differences"][0]["fail"]["loops"]
 
 
-def test_what_is_no_library(run, diff, tmp_path):  # noqa: F811
+def test_what_is_no_library(run, diff, tmp_path):
     package = tmp_path / "here" / "lib" / "site-packages" / "parcel"
     package.mkdir(parents=True)
     (package / "inner.py").write_text("def pick(flag):\n    if flag:\n        return 1\n    return 2\n")

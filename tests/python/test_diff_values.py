@@ -161,7 +161,7 @@ take(Order({"tea": 4 + int(sys.argv[1]), "cup": 3}), 6)
 def test_where_they_part_values_are_what_the_program_says(profile, run, diff):
     passed, left = run(PARTING, 0, f"--events={profile}", "--values=locals", "--values-for=program.py")
     failed, right = run(PARTING, 1, f"--events={profile}", "--values=locals", "--values-for=program.py")
-    left, right = (eval(text.split("LOCALS ")[1]) for text in (left, right))  # noqa: S307
+    left, right = (eval(text.split("LOCALS ")[1]) for text in (left, right))
     expected = {name: (left[name], right[name]) for name in left if left[name] != right[name]}
     assert len(expected) == 3
     told = parted(diff(passed, failed))
@@ -195,7 +195,7 @@ def lines_until(program, last):
     code, before = compile(program, "<lines>", "exec"), sys.gettrace()
     sys.settrace(trace)
     try:
-        exec(code, {"__name__": "lines"})  # noqa: S102
+        exec(code, {"__name__": "lines"})
     finally:
         sys.settrace(before)
     return abs(lines)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import KYMO, environment
-from streams import check_run, lost, shape, threads_of
+from streams import lost, shape
 
 PROGRAMS = Path(__file__).parent / "programs"
 HEAD = """

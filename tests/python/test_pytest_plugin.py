@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-from pytest_runs import installed, marks, needs, run, suite  # noqa: F401: fixtures
+from pytest_runs import installed, marks, needs, run, suite  # noqa: F401 - fixtures
 
 SUITE = """
 import asyncio

@@ -55,7 +55,7 @@ FAILED = {"test_price[3]": "price", "test_price[4]": "price", "TestShop::test_as
 
 
 @pytest.fixture(params=["--kymo=retain-on-failure", "--kymo=on"])
-def failed(request, suite, run):  # noqa: F811
+def failed(request, suite, run):
     """The run, its trace, and {test: line} of where each failed, as pytest tells it."""
     done = run(suite(SUITE), request.param, "--tb=short", status=1)
     trace, = done.traces
@@ -108,7 +108,7 @@ def test_names_that_lead_nowhere_or_to_several(failed, kymo):
     assert (done.returncode, done.stderr) == (1, "kymo: no test 'test_nothing' was recorded\n")
 
 
-def test_a_test_that_passed_is_shown_from_its_beginning(suite, run, kymo):  # noqa: F811
+def test_a_test_that_passed_is_shown_from_its_beginning(suite, run, kymo):
     done = run(suite(SUITE), "--kymo=on", status=1)
     answer = kymo("replay", "--test=test_passes", *done.traces, input="").stdout
     assert "--Call--\n" in answer and where(answer)[1] == "test_passes"
@@ -119,7 +119,7 @@ def test_without_tests_it_says_so(record, kymo):
     assert (done.returncode, done.stderr) == (1, "kymo: no test 'x' was recorded: nothing tells of tests here\n")
 
 
-def test_the_last_attempt_that_failed_is_shown(suite, run, kymo):  # noqa: F811
+def test_the_last_attempt_that_failed_is_shown(suite, run, kymo):
     needs("pytest_rerunfailures")
     done = run(suite("""
         tries = []

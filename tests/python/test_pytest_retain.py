@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_runs import installed, marks, needs, run, suite  # noqa: F401: fixtures
+from pytest_runs import installed, marks, needs, run, suite  # noqa: F401 - fixtures
 
 MIXED = """
 import json, sys, threading, unittest

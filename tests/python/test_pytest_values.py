@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pytest_runs import installed, run, suite  # noqa: F401: fixtures
+from pytest_runs import installed, run, suite  # noqa: F401 - fixtures
 
 PROGRAM = """
 import json

@@ -42,7 +42,7 @@ def record(folder):
 def ask(duckdb, path):
     """What each query of the guide answers: rows of cells, the first of names; none if it makes something."""
     database = duckdb.connect()
-    with library.open(path) as trace:  # noqa: F841: the queries name it
+    with library.open(path) as trace:  # noqa: F841 - the queries name it
         for query, _ in QUERY.findall(GUIDE.read_text()):
             found = database.execute(query)
             names = [part[0] for part in found.description]

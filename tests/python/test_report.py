@@ -461,4 +461,4 @@ def test_tasks_have_lanes_below_their_thread(browser, record, kymo, tmp_path):
     corner = "getComputedStyle(document.querySelector('#timeline .box{}')).borderTopLeftRadius"
     assert browser.js(corner.format(".task")) == "9px"
     assert browser.js("document.querySelector('#timeline .told').textContent").startswith("the task ran: turns, ")
-    assert browser.js("timeline.label({})".format(lone)).endswith("turns") and browser.errors == []
+    assert browser.js(f"timeline.label({lone})").endswith("turns") and browser.errors == []

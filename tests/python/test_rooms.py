@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Little memory, few permissions, strange places: the program runs, and what is missing is counted."""
 import json
-import os
 import subprocess
 from pathlib import Path
 

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import environments
-from conftest import KYMO, ROOT, TIMEOUT, environment
+from conftest import ROOT, TIMEOUT, environment
 
 
 @pytest.fixture(scope="module")

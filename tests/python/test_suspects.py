@@ -3,8 +3,6 @@
 import json
 import math
 import random
-import subprocess
-import sys
 
 import pytest
 from conftest import BUILD, ROOT

@@ -9,7 +9,7 @@ from conftest import ROOT
 
 from kymo.coverage.settings import read_settings
 from kymo.suspects.attempts import read_attempt
-from test_suspects import suspects  # noqa: F401: a fixture
+from test_suspects import suspects  # noqa: F401 - a fixture
 
 # What the expressions say, of values that the program wrote down with repr().
 CONSTANTS = {"nan": math.nan, "inf": math.inf}

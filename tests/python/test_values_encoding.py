@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import value_oracle
-from conftest import ROOT, TIMEOUT, environment
+from conftest import TIMEOUT, environment
 
 RECORDER = """
 import json, pickle, sys

@@ -212,7 +212,7 @@ def test_a_change_inside_is_told(record, kind):
     make, lines, changes = CHANGES[kind]
     if kind == "frame":
         pytest.importorskip("pandas")
-    program = "\n    ".join([f"import collections\ndef frame():\n    import pandas\n    return pandas.DataFrame({{'a': [1, 2], 'b': [3, 4]}})\n"
+    program = "\n    ".join(["import collections\ndef frame():\n    import pandas\n    return pandas.DataFrame({'a': [1, 2], 'b': [3, 4]})\n"
                             "def f(x):", *lines, "pass"]) + f"\nf({make})\n"
     decoder, = [each for each in value_decoder.threads(record(program, "--values=locals", "--values-for=f", "--no-stdlib"))
                 if any(event[1] == "f" for event in each.events)]

@@ -217,7 +217,7 @@ def test_what_a_gap_hides_is_not_told(record, importing):
     events, cursor = list(trace.events()), trace.cursor()
     assert [event.event for event in events] == [event[0] for event in decoder.events]
     gaps = lost = 0
-    for event, (kind, function, *_, variables) in zip(events, decoder.events):
+    for event, (kind, *_, variables) in zip(events, decoder.events):
         cursor.seek(event.n)
         gaps += kind == "GAP"
         if kind in WITH_VALUES:

@@ -50,4 +50,4 @@ def _main():
 _main()
 # The one that would have been found without us; if there is none, the error says so to site.
 del sys.modules["sitecustomize"]
-import sitecustomize
+import sitecustomize  # noqa: E402, F401

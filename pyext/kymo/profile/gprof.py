@@ -82,7 +82,7 @@ class _Graph:
     def is_inside(self, caller: Function, callee: Function) -> bool:
         return caller == callee or (caller in self.cycle_of and self.cycle_of[caller] == self.cycle_of.get(callee))
 
-    @functools.cache  # noqa: B019: it lives as long as the graph
+    @functools.cache  # noqa: B019 - it lives as long as the graph
     def entries(self, function: Function) -> tuple[int, int]:
         """Calls from outside of it, or its cycle, and from inside."""
         each = self.by_function[function]

@@ -195,7 +195,7 @@ class _Walk:
         else:
             self._see((GO, file, before, line))
         around = self.loops.get(file, {})
-        for first, end in around.get(before or 0, ()):
+        for first, _ in around.get(before or 0, ()):
             number = frame.rounds.get(first, 0)
             if 0 < number <= ROUNDS:
                 self._see((ROUND, file, function, first, number, before, line))
