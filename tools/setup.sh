@@ -1,5 +1,6 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by `dev`: what a machine needs before anything can be built, and how it is found or installed.
+# Sourced by `dev`, with which it shares variables: what a machine needs before anything can be built, and how it is found or installed.
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev liblz4-dev libjansson-dev
     libxxhash-dev libisal-dev libsqlite3-dev libedit-dev libcriterion-dev)
@@ -103,21 +104,22 @@ suite_of() {
     esac
 }
 
-# Set $venv to a virtual environment of $python with what the tests import.
+# Set $venv to a virtual environment of $python with what the tests import; `make_venv yes`: with what the quick ones do.
 make_venv() {
-    local extra wanted=("${extras[@]}")
-    [ "$version" != 3.13 ] || wanted+=("${tables[@]}")
-    venv=$build/venv-$version$place
+    local extra modules=("${extras[@]}")
+    [ "$version" != 3.13 ] || modules+=("${tables[@]}")
+    [ -z "${1-}" ] || modules=(pytest-xdist)
+    venv=$build/venv-${1:+quick-}$version$place
     exec 8>"$venv.lock"
     flock 8
-    if [ "$(cat "$venv/ready" 2>/dev/null)" != "$python ${requirements[*]} ${wanted[*]}" ]; then
+    if [ "$(cat "$venv/ready" 2>/dev/null)" != "$python ${requirements[*]} ${modules[*]}" ]; then
         say "making $venv"
         "$python" -m venv --clear "$venv"
         "$venv/bin/pip" install -q --disable-pip-version-check "${requirements[@]}"
-        for extra in "${wanted[@]}"; do
+        for extra in "${modules[@]}"; do
             "$venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$extra" || say "going on without $extra"
         done
-        echo "$python ${requirements[*]} ${wanted[*]}" >"$venv/ready"
+        echo "$python ${requirements[*]} ${modules[*]}" >"$venv/ready"
     fi
     exec 8>&-
 }
