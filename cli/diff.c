@@ -16,8 +16,6 @@
 #include "replay/diff/diff.h"
 #include "replay/trace/describe.h"
 
-extern char **environ;
-
 /* As diff(1) has them. */
 enum {
 	SAME = 0,

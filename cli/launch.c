@@ -18,8 +18,6 @@
 #define SECOND_NS 1000000000U
 #define PATIENCE_NS (2ULL * SECOND_NS) /* after a second SIGTERM */
 
-extern char **environ;
-
 /* What a caller may send to us and means for the program. */
 static const int passed_on[] = {SIGINT,	SIGQUIT, SIGTERM,  SIGHUP, SIGUSR1,
 				SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};

@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 #define OLDEST_MINOR 12
 #define NEWEST_MINOR 29 /* that is looked for */
 

@@ -355,7 +355,7 @@ static struct PyModuleDef definition = {
 	.m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__kymo(void);
+PyMODINIT_FUNC PyInit__kymo(void); /* NOLINT(misc-use-internal-linkage) */
 
 PyMODINIT_FUNC PyInit__kymo(void)
 {

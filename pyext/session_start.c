@@ -15,8 +15,6 @@
 #include "format/counter.h"
 #include "pyext/recording.h"
 
-extern char **environ;
-
 /* Run @argv to its end, its stderr into @stderr_fd; its status as from waitpid(), or -errno. */
 static int run(char *const argv[], int stderr_fd)
 {

@@ -123,3 +123,19 @@ make_venv() {
     fi
     exec 8>&-
 }
+
+# Set $venv to a virtual environment with the tools that tools/requirements-NAME.txt pins.
+tool_venv() {
+    local pins=tools/requirements-$1.txt
+    venv=$build/venv-$1$place
+    exec 8>"$venv.lock"
+    flock 8
+    find_python '' || die "no CPython 3.12 to 3.15 to run $1's tools by"
+    if ! cmp -s "$pins" "$venv/ready"; then
+        say "making $venv"
+        "$python" -m venv --clear "$venv"
+        "$venv/bin/pip" install -q --disable-pip-version-check --only-binary :all: -r "$pins"
+        cp "$pins" "$venv/ready"
+    fi
+    exec 8>&-
+}

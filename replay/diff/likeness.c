@@ -411,7 +411,7 @@ static enum kymo_likeness compare_insides(struct comparing *comparing, uint32_t 
 		return a->number == b->number ? KYMO_ALIKE : differ(comparing, left, right);
 	case KYMO_VALUE_FLOAT:
 	case KYMO_VALUE_COMPLEX:
-		/* By their bits: NaN is like NaN, and 0.0 is not -0.0. */
+		/* By their bits: NaN is like NaN, and 0.0 is not -0.0. NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 		return memcmp(&a->real, &b->real, sizeof a->real) || memcmp(&a->imaginary, &b->imaginary, sizeof a->imaginary)
 			       ? differ(comparing, left, right)
 			       : KYMO_ALIKE;

@@ -52,7 +52,7 @@ bool kymo_path_matches(const char *path, const char *glob)
 
 static size_t slot_of(const struct kymo_side *side, const struct kymo_content *content)
 {
-	size_t slot = (size_t)(kymo_mix(0, (uintptr_t)content >> 4)) & (side->slot_count - 1);
+	size_t slot = (size_t)kymo_mix(0, (uintptr_t)content >> 4) & (side->slot_count - 1);
 
 	while (side->slots[slot] && side->codes[side->slots[slot]].content != content)
 		slot = (slot + 1) & (side->slot_count - 1);

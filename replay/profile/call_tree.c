@@ -226,9 +226,8 @@ static bool add_step(struct kymo_call_tree *tree, const struct kymo_call *call)
 			end_call(tree, call, is_early);
 		else if (!begin_call(tree, call, is_early))
 			return false;
-	} else if (call->step == KYMO_CALL_LINE) {
-		if (tree->wants_lines && tree->open_count && !come_to_line(tree, call))
-			return false;
+	} else if (call->step == KYMO_CALL_LINE && tree->wants_lines && tree->open_count && !come_to_line(tree, call)) {
+		return false;
 	}
 	tree->events += call->step != KYMO_CALL_LINE && call->step != KYMO_CALL_GAP;
 	if (call->step == KYMO_CALL_GAP)

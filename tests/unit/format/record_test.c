@@ -177,7 +177,7 @@ static struct item any_item(void)
 {
 	static const unsigned special[] = {ITEM_BRANCH, ITEM_BRANCH, ITEM_BRANCH, ITEM_MARK,
 					   KYMO_LINE,	KYMO_LINE,   KYMO_INSTRUCTION};
-	unsigned kind = any() % 2 ? special[any() % 7] : KYMO_CODE + any() % (KYMO_SWITCH);
+	unsigned kind = any() % 2 ? special[any() % 7] : KYMO_CODE + any() % KYMO_SWITCH;
 	struct item item = {.kind = kind, .a = any_number()};
 
 	if (kind == ITEM_BRANCH)
