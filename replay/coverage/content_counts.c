@@ -78,14 +78,14 @@ static int find_lines(struct kymo_content_counts *of)
 	return 0;
 }
 
-int kymo_content_counts_init(struct kymo_content_counts *of, struct kymo_content *content, uint32_t version,
+int kymo_content_counts_init(struct kymo_content_counts *of, struct kymo_content *content, uint32_t python_hex,
 			     uint64_t kinds)
 {
-	*of = (struct kymo_content_counts){.content = content, .version = version};
+	*of = (struct kymo_content_counts){.content = content, .version = KYMO_FLOW_VERSION(python_hex)};
 	if (find_lines(of))
 		return -ENOMEM;
-	if (kymo_opcodes(version))
-		of->code = kymo_flow_code_get(content, version, kinds);
+	if (kymo_opcodes(of->version))
+		of->code = kymo_flow_code_get(content, python_hex, kinds);
 	if (of->code && !kymo_flow_of(of->code)->is_exact)
 		of->code = NULL;
 	return of->code ? find_branches(of, kymo_flow_of(of->code)) : 0;

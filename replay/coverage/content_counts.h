@@ -41,7 +41,7 @@ struct kymo_content_counts {
 
 /* 0 or -ENOMEM.  Release @of in either case. */
 KYMO_MUST_CHECK
-int kymo_content_counts_init(struct kymo_content_counts *of, struct kymo_content *content, uint32_t version,
+int kymo_content_counts_init(struct kymo_content_counts *of, struct kymo_content *content, uint32_t python_hex,
 			     uint64_t kinds);
 void kymo_content_counts_release(struct kymo_content_counts *of);
 

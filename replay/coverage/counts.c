@@ -9,9 +9,9 @@
 #define EVENT(kind) (UINT64_C(1) << (kind))
 #define BRANCH_SIDES (EVENT(KYMO_BRANCH_LEFT) | EVENT(KYMO_BRANCH_RIGHT))
 
-static uint32_t version_of(const struct kymo_traced_process *process)
+static uint32_t python_of(const struct kymo_traced_process *process)
 {
-	return process && process->definition ? KYMO_FLOW_VERSION(process->definition->python_hex) : 0;
+	return process && process->definition ? process->definition->python_hex : 0;
 }
 
 /* NULL: no memory. */
@@ -25,7 +25,7 @@ static struct kymo_content_counts *counts_of(struct kymo_counts *counts, struct 
 	if (number >= UINT32_MAX || kymo_grow(&counts->contents, &counts->capacity, number + 1, sizeof(*counts->contents)))
 		goto fail;
 	if (kymo_content_counts_init(&counts->contents[number], content,
-				     version_of(kymo_traced_find(definitions, content->process)),
+				     python_of(kymo_traced_find(definitions, content->process)),
 				     counts->timeline->rebuilt_kinds)) {
 		kymo_content_counts_release(&counts->contents[number]);
 		goto fail;
@@ -303,7 +303,7 @@ static bool has_branches(const struct kymo_timeline *timeline, const Kymo__Confi
 	if (config->flow || config->branch_bits)
 		return config->flow;
 	for (size_t i = 0; i < timeline->definitions.process_count; i++) {
-		uint32_t version = version_of(&timeline->definitions.processes[i]);
+		uint32_t version = KYMO_FLOW_VERSION(python_of(&timeline->definitions.processes[i]));
 		bool has_sides = (config->events & BRANCH_SIDES) == BRANCH_SIDES;
 
 		if (!kymo_opcodes(version))

@@ -25,6 +25,7 @@ struct kymo_flow_code {
 	struct kymo_flow flow;
 	uint64_t kinds;
 	uint32_t first_line;
+	bool has_near_lines; /* see is_far() */
 	int32_t *lines;	  /* by unit */
 	bool *begins;	  /* by unit: a LINE event is due unless the line is that of the instruction before */
 	bool *always_begins;  /* by unit: it is due whatever was before */
@@ -108,15 +109,15 @@ static void begin_at(struct kymo_flow_code *code, uint32_t unit, bool is_handler
 }
 
 /*
- * 3.13 keeps lines in 8 bits, relative to what one in 16 units would be.  A line that does not fit, and differs from that of
- * the instruction before in layout, is taken to differ from that of what ran before, too: but for what is jumped to.
+ * 3.13.0 to 3.13.2 keep lines in 8 bits, relative to what one in 16 units would be.  A line that does not fit, and differs from
+ * that of the instruction before in layout, is taken to differ from that of what ran before, too: but for what is jumped to.
  */
 static bool is_far(const struct kymo_flow_code *code, uint32_t unit)
 {
 	int64_t expected = (int64_t)code->first_line + (unit >> 4);
 	int64_t delta = code->lines[unit] - expected;
 
-	return code->flow.version == KYMO_CPYTHON_3_13 && (delta > INT8_MAX || delta <= INT8_MIN + 2);
+	return code->has_near_lines && (delta > INT8_MAX || delta <= INT8_MIN + 2);
 }
 
 static void find_beginnings(struct kymo_flow_code *code)
@@ -217,7 +218,7 @@ static void flow_code_free(struct kymo_flow_code *code)
 	free(code);
 }
 
-struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds)
+struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t python_hex, uint64_t kinds)
 {
 	struct kymo_flow_code *code = content->flow;
 
@@ -227,8 +228,9 @@ struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t
 	if (!code)
 		return NULL;
 	code->kinds = kinds;
+	code->has_near_lines = python_hex >= 0x030d0000 && python_hex < 0x030d0300;
 	code->steps_left = SEARCH_STEPS;
-	if (kymo_flow_make(&code->flow, version, content->bytecode, content->bytecode_bytes,
+	if (kymo_flow_make(&code->flow, KYMO_FLOW_VERSION(python_hex), content->bytecode, content->bytecode_bytes,
 			   content->exception_table, content->exception_table_bytes) ||
 	    (code->flow.is_exact && !prepare(code, content))) {
 		flow_code_free(code);

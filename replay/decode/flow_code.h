@@ -22,10 +22,10 @@ enum kymo_walk_end {
 struct kymo_flow_code;
 
 /*
- * Made at first use, of @content as CPython @version has it; owned by @content.  The steps of its walks are of
- * the kinds in the mask @kinds, the same each time.  NULL: no memory, or no such version.
+ * Made at first use, of @content as the CPython with that sys.hexversion has it; owned by @content.  The steps of its
+ * walks are of the kinds in the mask @kinds, the same each time.  NULL: no memory, or no such version.
  */
-struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t version, uint64_t kinds);
+struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t python_hex, uint64_t kinds);
 
 const struct kymo_flow *kymo_flow_of(const struct kymo_flow_code *code);
 /* The line at which the interpreter may have a LINE event at the instruction @unit, or KYMO_LINE_NONE.  Exact code alone. */

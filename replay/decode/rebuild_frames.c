@@ -14,7 +14,8 @@ static const struct recent_code *find_code(struct kymo_rebuild *rebuild, uint64_
 		return recent;
 	*recent = (struct recent_code){.id = id, .code = kymo_traced_code(rebuild->process, id)};
 	if (recent->code)
-		recent->flow = kymo_flow_code_get(recent->code->content, rebuild->version, rebuild->kinds);
+		recent->flow = kymo_flow_code_get(recent->code->content, rebuild->process->definition->python_hex,
+						  rebuild->kinds);
 	if (recent->flow && (recent->code->has_lines || !kymo_flow_of(recent->flow)->is_exact))
 		recent->flow = NULL;
 	if (recent->flow)

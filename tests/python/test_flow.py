@@ -294,7 +294,7 @@ def test_frames_that_are_hard_to_tell_apart(compare):
 @pytest.mark.parametrize("lines", [100, 399, 1200])
 @pytest.mark.parametrize("where", ["module", "function"])
 def test_handlers_far_from_where_their_code_begins(where, lines, compare):
-    """The line of a handler that 3.13 cannot keep in 8 bits comes again, though what raised has the same line."""
+    """Where 3.13.0 to 3.13.2 cannot keep a handler's line in 8 bits, it comes again, though what raised has the same line."""
     compare(textwrap.dedent(f"""
         class CM:
             def __init__(self, fails): self.fails = fails
