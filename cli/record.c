@@ -338,7 +338,7 @@ static int run(struct recording *recording, struct kymo_session_page *page, cons
 	}
 	recording->watcher = (struct kymo_watcher){0};
 	/* The program runs: that nobody sees where it ends is no reason to end it. */
-	if (recording->options.has_exact_end && kymo_watcher_begin(&recording->watcher, pid, dir, error))
+	if (recording->options.config.exact_end && kymo_watcher_begin(&recording->watcher, pid, dir, error))
 		kymo_report(error);
 	kymo_store_release_u32(&page->root_pid, (uint32_t)pid);
 	*status = kymo_launch_wait(pid, may_grow ? kymo_growth_look : NULL, &growth, &recording->watcher);

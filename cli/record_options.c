@@ -172,7 +172,7 @@ static int apply(struct reading *reading, enum kymo_record_option option, struct
 		config->no_subprocesses = true;
 		break;
 	case KYMO_RECORD_EXACT_END:
-		options->has_exact_end = true;
+		config->exact_end = true;
 		break;
 	case KYMO_RECORD_SESSION_DIR:
 		result = make_absolute(value, directory);

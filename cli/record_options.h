@@ -44,7 +44,6 @@ struct kymo_record_options {
 	const char *output;  /* as the user wrote it; NULL: none */
 	const char *flag;    /* "-m", "-c" or NULL */
 	char *flag_value;
-	bool has_exact_end;
 	uint64_t attempts; /* at most, until one fails; 0: once, whatever comes of it */
 	struct kymo_words given[KYMO_RECORD_OPTIONS];
 };

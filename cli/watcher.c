@@ -189,13 +189,62 @@ static void serve(const struct kymo_watcher *watcher, pid_t tid, int status)
 		ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)(event ? 0 : number));
 }
 
-int kymo_watcher_begin(struct kymo_watcher *watcher, pid_t pid, const char *session_dir, struct kymo_error *error)
+static bool seize(pid_t tid)
 {
 	const long options = PTRACE_O_TRACEEXIT | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 
-	if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options)) /* NOLINT(performance-no-int-to-ptr) */
+	return !ptrace(PTRACE_SEIZE, tid, NULL, (void *)options); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void seize_process(pid_t pid);
+
+/* Seize the children that thread @tid of @pid had before it was seized itself, and theirs. */
+static void seize_children(pid_t pid, pid_t tid)
+{
+	char path[64];
+	FILE *file;
+	int child;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &child) == 1) /* NOLINT(cert-err34-c): the kernel wrote it */
+		if (seize(child))
+			seize_process(child);
+	if (file)
+		fclose(file);
+}
+
+/* The first thread of @pid has been seized: seize all that there were before that, and their children. */
+static void seize_process(pid_t pid)
+{
+	bool has_more = true;
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	/* One that was seized in this round may have begun another before. */
+	while (has_more) {
+		DIR *tasks = opendir(path);
+
+		has_more = false;
+		for (const struct dirent *entry; tasks && (entry = readdir(tasks));)
+			has_more |= atoi(entry->d_name) > 0 && seize(atoi(entry->d_name));
+		if (tasks)
+			rewinddir(tasks);
+		for (const struct dirent *entry; tasks && !has_more && (entry = readdir(tasks));)
+			if (atoi(entry->d_name) > 0)
+				seize_children(pid, atoi(entry->d_name));
+		if (tasks)
+			closedir(tasks);
+	}
+}
+
+int kymo_watcher_begin(struct kymo_watcher *watcher, pid_t pid, const char *session_dir, struct kymo_error *error)
+{
+	if (!seize(pid))
 		return kymo_fail(error, -errno, "--exact-end: cannot watch the program: %s; what it does last is not known exactly",
 				 strerror(errno));
+	/* It has run since it was started. */
+	seize_process(pid);
 	watcher->session_dir = session_dir;
 	return 0;
 }

@@ -148,8 +148,9 @@ struct kymo_ring_page {
 	/* for the watcher: of the thread that holds the ring */
 	_Atomic uint64_t producer;  /* address, in the process, of what struct kymo_frame_layout has the fields of */
 	_Atomic uint32_t native_id; /* gettid */
-	uint32_t reserved1;
-	/* watcher: where the frame on top was when the thread ended; see KYMO_STOPPED_AT */
+	/* where the frame on top was when the thread ended, see KYMO_STOPPED_AT: by the watcher; before exec by the producer,
+	   with its last event */
+	_Atomic uint32_t stopped_after;
 	_Atomic uint64_t stopped_at;
 	_Atomic uint64_t stalls; /* block: number, sum and maximum of the waits */
 	_Atomic uint64_t stalled_ns;
@@ -162,6 +163,8 @@ static_assert(offsetof(struct kymo_ring_page, stalls) == 128, "ABI");
 /* 0: not known; else code units + 1, as CPython has them (_PyInterpreterFrame_LASTI), and whether the thread may have gone on. */
 #define KYMO_STOPPED_AT(lasti, is_least) (((uint64_t)(lasti) + 1) | (uint64_t)(is_least) << 32)
 #define KYMO_STOPPED_IS_LEAST(word) ((word) >> 32 & 1)
+/* It is true if the low 32 bits of the thread's last ordinal are those of @stopped_after. */
+#define KYMO_STOPPED_IF_LAST (UINT64_C(1) << 33)
 
 struct kymo_ring_consumer {
 	_Atomic uint64_t consumed_seq; /* chunks up to this one were copied; their slots are free */

@@ -15,6 +15,7 @@
 #include "pyext/code_filter.h"
 #include "pyext/codes.h"
 #include "pyext/cpython/frame_layout.h"
+#include "pyext/cpython/thread_places.h"
 #include "pyext/locks.h"
 #include "pyext/events/monitor.h"
 #include "pyext/names.h"
@@ -251,6 +252,8 @@ static bool listen(struct kymo_python *python, struct kymo_session *session, boo
 	python->switches_stacks = has_greenlets();
 	if (config->flow)
 		kymo_frame_jumps_watch();
+	if (config->flow && config->exact_end)
+		kymo_thread_places_watch_exec();
 	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
 	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
 	kymo_monitor_detach(python);
@@ -274,6 +277,8 @@ static void end(struct kymo_python *python, bool is_last)
 	}
 	if (!is_last)
 		return;
+	if (python)
+		kymo_thread_places_tell(python);
 	kymo_process_stop(python ? &python->gil : NULL);
 	kymo_filter_clear();
 	kymo_codes_begin(0, false);

@@ -206,6 +206,9 @@ static bool thread_end(const struct kymo_image_ring *ring, Kymo__ThreadEnd *end)
 		end->lost_reasons = kymo_load_relaxed_u32(&page->lost_reasons);
 	if (counted != stored)
 		end->lost_reasons |= ring->missing;
+	/* exec failed, and the thread went on. */
+	if (stopped_at & KYMO_STOPPED_IF_LAST && kymo_load_relaxed_u32(&page->stopped_after) != (uint32_t)end->last_ordinal)
+		return true;
 	end->stopped_at = (uint32_t)stopped_at;
 	end->is_least = KYMO_STOPPED_IS_LEAST(stopped_at);
 	return true;

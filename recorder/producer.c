@@ -231,6 +231,8 @@ static void detach(struct kymo_producer *p)
 	end.last_ordinal = p->ordinal;
 	end.lost = p->lost;
 	end.lost_reasons = p->lost_reasons;
+	if (p->ring && kymo_load_relaxed_u32(&p->ring->page->stopped_after) == (uint32_t)p->ordinal)
+		end.stopped_at = (uint32_t)kymo_load_relaxed_u64(&p->ring->page->stopped_at);
 	definition.kind_case = KYMO__DEFINITION__KIND_THREAD_END;
 	definition.thread_end = &end;
 	if (kymo_define_locked(process, &definition) && p->lost_reasons & KYMO_LOSS_NO_RING)
@@ -357,6 +359,14 @@ static bool attach_ring(struct kymo_producer *p)
 	return true;
 }
 
+void kymo_thread_tell_place(const struct kymo_producer *p, uint32_t lasti)
+{
+	if (p->process != kymo_current_process || !p->ring)
+		return;
+	kymo_store_relaxed_u32(&p->ring->page->stopped_after, (uint32_t)p->ordinal);
+	kymo_store_relaxed_u64(&p->ring->page->stopped_at, KYMO_STOPPED_AT(lasti, false) | KYMO_STOPPED_IF_LAST);
+}
+
 static __attribute__((noinline)) struct kymo_producer *refill_slowly(struct kymo_producer *p,
 								     const struct kymo_host *host)
 {
@@ -472,6 +482,23 @@ void kymo_process_seal(struct kymo_process *process, const struct kymo_gil *gil)
 	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p))
 		if (p->process == process && p->gil == gil)
 			seal(p);
+}
+
+void kymo_process_tell_places(const struct kymo_gil *gil,
+			      uint32_t (*place_of)(const struct kymo_producer *p, uint32_t native_id))
+{
+	if (!kymo_process_is_recording())
+		return;
+	pthread_mutex_lock(&kymo_process_lock);
+	for (struct kymo_producer *p = kymo_cell_next(NULL); p; p = kymo_cell_next(p)) {
+		uint32_t place = UINT32_MAX;
+
+		if (p->ring && (p->gil == gil || p == kymo_producer))
+			place = place_of(p, kymo_load_relaxed_u32(&p->ring->page->native_id));
+		if (place != UINT32_MAX)
+			kymo_thread_tell_place(p, place);
+	}
+	pthread_mutex_unlock(&kymo_process_lock);
 }
 
 void kymo_process_stop(const struct kymo_gil *gil)

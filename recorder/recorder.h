@@ -82,6 +82,16 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
  */
 void kymo_process_tell_frames(const struct kymo_frame_layout *layout);
 
+/* The calling thread's frame on top is at @lasti, should the thread end without another event. */
+void kymo_thread_tell_place(const struct kymo_producer *p, uint32_t lasti);
+
+/*
+ * The same of all threads under @gil, which is held, and of the calling one: @place_of has the place of the thread with this
+ * system's number; UINT32_MAX: not known.
+ */
+void kymo_process_tell_places(const struct kymo_gil *gil,
+			      uint32_t (*place_of)(const struct kymo_producer *p, uint32_t native_id));
+
 /*
  * Stop: seal every chunk of the threads under @gil, mark the process as stopped.  Events
  * that arrive afterwards are neither recorded nor counted; threads under other GILs notice

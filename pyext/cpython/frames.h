@@ -38,6 +38,16 @@ static inline const void *kymo_frame_now(void)
 	return _PyFrame_GetFirstComplete((_PyInterpreterFrame *)(uintptr_t)kymo_frame_running());
 }
 
+/* The same of any thread under this GIL. */
+static inline const void *kymo_frame_of(const PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+	return _PyFrame_GetFirstComplete(state->current_frame);
+#else
+	return state->cframe ? _PyFrame_GetFirstComplete(state->cframe->current_frame) : NULL;
+#endif
+}
+
 /* The frame that @frame, if it is one, returns to; NULL: none. */
 static inline const void *kymo_frame_caller(const void *frame)
 {

@@ -61,17 +61,27 @@ bool kymo_cursor_go_on(struct kymo_cursor *cursor)
 	return true;
 }
 
+/* Where a recording is stopped, threads end with it: all but those under another GIL, which still have their rings then. */
+static bool may_miss_end(const struct kymo_cursor *cursor)
+{
+	const Kymo__ProcessEnd *end = cursor->stream->process->end;
+	bool has_ring = false;
+
+	for (size_t i = 0; i < end->n_threads && !has_ring; i++)
+		has_ring = cursor->stream->thread && end->threads[i]->thread == cursor->stream->thread->number;
+	return end->how != KYMO__PROCESS_END__HOW__STOPPED || has_ring;
+}
+
 /*
  * Lines after the last event of a thread that was running still, or was in a call, when its process ended: more events may come
- * where its end is not in the trace.  A recording that is stopped ends with calls of its own.  Where code was left out, a frame
- * that a fork has copied may wait for it to the end.
+ * where its end is not in the trace.  Where code was left out, a frame that a fork has copied may wait for it to the end.
  */
 bool kymo_cursor_take_end(struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	const struct kymo_traced_process *process = cursor->stream->process;
 	struct kymo_rebuilt_end end = {.first_line = KYMO_LINE_NONE};
 
-	if (cursor->has_told_end || !cursor->rebuild || !process->end || process->end->how == KYMO__PROCESS_END__HOW__STOPPED)
+	if (cursor->has_told_end || !cursor->rebuild || !process->end || !may_miss_end(cursor))
 		return false;
 	cursor->has_told_end = true;
 	if (!cursor->is_torn && (!kymo_rebuild_end(cursor->rebuild, &end) || (end.is_copied && leaves_code_out(cursor->timeline))))

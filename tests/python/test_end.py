@@ -139,7 +139,7 @@ def test_what_ran_after_the_last_event_lies_between_its_bounds(way, observe, rec
     assert missed, "nothing was ever missing"
 
 
-@pytest.mark.parametrize("way", ["exit", "kill", "crash"])
+@pytest.mark.parametrize("way", STATUS)
 def test_a_watcher_knows_what_ran_up_to_the_end(way, observe, record, events, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
