@@ -2,7 +2,6 @@
 #include "cli/command.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,17 +51,6 @@ int kymo_put_json(const json_t *value, size_t flags)
 	return 0;
 }
 
-const char *kymo_single_operand(int argc, char **argv, const char *what)
-{
-	if (argc - optind == 1)
-		return argv[optind];
-	if (argc == optind)
-		kymo_usage_error(argv, "%s is missing", what);
-	else
-		kymo_usage_error(argv, "one %s at a time, not also '%s'", what, argv[optind + 1]);
-	return NULL;
-}
-
 bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value)
 {
 	char *end;
@@ -71,7 +59,7 @@ bool kymo_parse_number(char *const *argv, const char *option, const char *text, 
 	*value = strtoull(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && !errno)
 		return true;
-	kymo_usage_error(argv, "%s: '%s' is no whole number", option, text);
+	kymo_usage_error(argv, "%s: '%s' is not a whole number", option, text);
 	return false;
 }
 
@@ -95,7 +83,7 @@ bool kymo_parse_kinds(char *const *argv, const char *text, uint64_t *kinds)
 		uint64_t found = find_kinds(text, length);
 
 		if (!found) {
-			kymo_usage_error(argv, "--kind: there is no event '%.*s'", (int)length,
+			kymo_usage_error(argv, "--kind: unknown event '%.*s'", (int)length,
 					 text);
 			return false;
 		}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/python_choice.h"
@@ -23,30 +24,11 @@ enum {
 	FAILURE = 2,
 };
 
-static const char help[] =
-	"usage: kymo diff [options] PASS FAIL\n"
-	"\n"
-	"Where two recorded runs parted: the first divergence, and then what else differs, what matters\n"
-	"most first. Both may be the same trace, of which two tests are compared.\n"
-	"\n"
-	"  --test=ID             compare this test alone: the last attempt of PASS, the first of FAIL\n"
-	"  --pass-test=ID        the test of PASS\n"
-	"  --fail-test=ID        the test of FAIL\n"
-	"  --ignore=GLOB         leave out calls into these files, and what they call; repeatable\n"
-	"  --no-default-ignore   leave out nothing by default: importlib, linecache, threading, …\n"
-	"  --ignore-value=GLOB   do not compare values of variables, attributes and keys of such names; repeatable\n"
-	"  --values-differ       runs in which values alone differ are different\n"
-	"  --no-values           do not compare values\n"
-	"  --source=NAME         this package, module or folder is no library; repeatable\n"
-	"  --limit=N             tell at most N differences (default 10)\n"
-	"  --json                as one JSON object\n"
-	"  --html=FILE           as a page, with both sources side by side\n"
-	"  --help                this text\n"
-	"\n"
-	"Exit status: 0 the same, 1 different, 2 trouble.\n";
-
 struct wanted {
 	struct kymo_diff_options options;
+	struct kymo_words ignored, ignored_values, sources;
+	bool without_defaults;
+	const char *test;
 	bool has_json;
 	const char *html; /* NULL: no page */
 	const char *verb;
@@ -155,7 +137,7 @@ static void close_side(struct kymo_side *side)
 	kymo_timeline_close(&side->timeline);
 }
 
-static int run(const struct wanted *wanted)
+static int compare(const struct wanted *wanted)
 {
 	struct kymo_diff *diff = calloc(1, sizeof *diff);
 	struct kymo_progress progress;
@@ -187,111 +169,86 @@ static int run(const struct wanted *wanted)
 	return status;
 }
 
-static int add_ignored(struct kymo_ignored **ignored, size_t *count, const char *glob)
+/* What calls are left out: those that were named, and those that are by default.  NULL: no memory. */
+static struct kymo_ignored *list_ignored(const struct wanted *wanted)
 {
-	struct kymo_ignored *grown = reallocarray(*ignored, *count + 2, sizeof *grown);
+	size_t count = wanted->ignored.count, more = 0;
+	struct kymo_ignored *ignored;
 
-	if (!grown)
-		return -ENOMEM;
-	grown[(*count)++] = (struct kymo_ignored){glob, NULL, KYMO_LEFT_OUT};
-	grown[*count] = (struct kymo_ignored){0};
-	*ignored = grown;
-	return 0;
-}
-
-static int add_defaults(struct kymo_ignored **ignored, size_t count)
-{
-	size_t more = 1;
-	struct kymo_ignored *grown;
-
-	while (kymo_ignored_by_default[more - 1].file)
+	while (!wanted->without_defaults && kymo_ignored_by_default[more].file)
 		more++;
-	grown = reallocarray(*ignored, count + more, sizeof *grown);
-	if (!grown)
-		return -ENOMEM;
-	memcpy(grown + count, kymo_ignored_by_default, more * sizeof *grown);
-	*ignored = grown;
-	return 0;
+	ignored = calloc(count + more + 1, sizeof *ignored);
+	for (size_t i = 0; ignored && i < count; i++)
+		ignored[i] = (struct kymo_ignored){wanted->ignored.words[i], NULL, KYMO_LEFT_OUT};
+	if (ignored)
+		memcpy(ignored + count, kymo_ignored_by_default, more * sizeof *ignored);
+	return ignored;
 }
 
-static const struct option options[] = {
-	{"test", required_argument, NULL, 't'},	  {"pass-test", required_argument, NULL, 'p'},
-	{"fail-test", required_argument, NULL, 'f'}, {"ignore", required_argument, NULL, 'i'},
-	{"no-default-ignore", no_argument, NULL, 'd'}, {"limit", required_argument, NULL, 'l'},
-	{"source", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},	  {"html", required_argument, NULL, 'o'},
-	{"ignore-value", required_argument, NULL, 'v'}, {"values-differ", no_argument, NULL, 'V'}, {"no-values", no_argument, NULL, 'n'},
-	{"help", no_argument, NULL, 'h'},	  {0},
+#define OPTION(field) offsetof(struct wanted, options.field)
+static const struct kymo_option options[] = {
+	{"test", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, test), .value = "ID",
+	 .help = "compare this test alone: its last attempt in PASS, its first one in FAIL", .more = "Tests are found by the marks around them."},
+	{"pass-test", 0, KYMO_OPTION_WORD, .place = OPTION(tests[0]), .value = "ID", .help = "the test in PASS"},
+	{"fail-test", 0, KYMO_OPTION_WORD, .place = OPTION(tests[1]), .value = "ID", .help = "the test in FAIL"},
+	{"ignore", 0, KYMO_OPTION_LIST, .place = offsetof(struct wanted, ignored), .value = "GLOB",
+	 .help = "leave out calls into files that match GLOB, with all that they call; may be repeated",
+	 .more = "GLOB is matched against the path, or the end of it."},
+	{"no-default-ignore", 0, KYMO_OPTION_FLAG, .place = offsetof(struct wanted, without_defaults),
+	 .help = "compare what is left out by default, too: importlib, threading, linecache, …",
+	 .more = "These are also the loop of asyncio, `__del__` methods and callbacks of weak references."},
+	{"ignore-value", 0, KYMO_OPTION_LIST, .place = offsetof(struct wanted, ignored_values), .value = "GLOB",
+	 .help = "do not compare values of variables, attributes and keys whose names match GLOB; may be repeated"},
+	{"values-differ", 0, KYMO_OPTION_FLAG, .place = OPTION(values_differ), .help = "report runs in which only values differ as different"},
+	{"no-values", 0, KYMO_OPTION_FLAG, .place = OPTION(without_values), .help = "do not compare values"},
+	{"source", 0, KYMO_OPTION_LIST, .place = offsetof(struct wanted, sources), .value = "PLACE",
+	 .help = "treat this package, module or folder as the project's, not as a library; may be repeated",
+	 .more = "Differences in libraries come last."},
+	{"limit", 0, KYMO_OPTION_NUMBER, .place = OPTION(limit), .value = "N", .help = "print at most N differences (default: 10)"},
+	{"json", 0, KYMO_OPTION_FLAG, .place = offsetof(struct wanted, has_json), .help = "print one JSON object"},
+	{"html", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, html), .value = "FILE",
+	 .help = "write a page to FILE, with both sources side by side", .more = "It needs no other file."},
+	{0},
 };
 
-int kymo_command_diff(int argc, char **argv)
+static int run_diff(int argc, char **argv)
 {
+	static const char *const none[] = {NULL};
 	struct wanted wanted = {.options = {.limit = 10}, .verb = argv[0]};
-	struct kymo_ignored *ignored = NULL;
-	const char **sources = calloc(2 * ((size_t)argc + 1), sizeof *sources), **values = sources ? sources + argc + 1 : NULL;
-	size_t source_count = 0, value_count = 0;
-	bool has_defaults = true;
-	size_t ignored_count = 0;
-	uint64_t limit;
-	int option, result = sources ? 0 : -ENOMEM, status;
+	struct kymo_diff_options *diff = &wanted.options;
+	int status = kymo_options_parse(&kymo_verb_diff, argc, argv, &wanted, NULL);
+	struct kymo_ignored *ignored = status < 0 ? list_ignored(&wanted) : NULL;
+	struct kymo_error error;
 
-	while (!result && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option == 't')
-			wanted.options.tests[0] = wanted.options.tests[1] = optarg;
-		else if (option == 'p')
-			wanted.options.tests[0] = optarg;
-		else if (option == 'f')
-			wanted.options.tests[1] = optarg;
-		else if (option == 'i')
-			result = add_ignored(&ignored, &ignored_count, optarg);
-		else if (option == 's')
-			sources[source_count++] = optarg;
-		else if (option == 'v')
-			values[value_count++] = optarg;
-		else if (option == 'V')
-			wanted.options.values_differ = true;
-		else if (option == 'n')
-			wanted.options.without_values = true;
-		else if (option == 'd')
-			has_defaults = false;
-		else if (option == 'j')
-			wanted.has_json = true;
-		else if (option == 'o')
-			wanted.html = optarg;
-		else if (option == 'l' && kymo_parse_number(argv, "--limit", optarg, &limit))
-			wanted.options.limit = (size_t)limit;
-		else {
-			if (option == 'h')
-				fputs(help, stdout);
-			free(ignored);
-			free(sources);
-			return option == 'h' ? SAME : FAILURE;
-		}
-	}
-	if (argc - optind != 2) {
-		free(ignored);
-		free(sources);
-		kymo_usage_error(argv, "two traces are needed: one of a run that passed, one of a run that failed");
-		return FAILURE;
-	}
-	wanted.options.paths[0] = argv[optind];
-	wanted.options.paths[1] = argv[optind + 1];
-	wanted.options.has_sources = wanted.html != NULL;
-	if (!result && has_defaults)
-		result = add_defaults(&ignored, ignored_count);
-	else if (!result && !ignored)
-		result = add_ignored(&ignored, &ignored_count, "");
-	if (result) {
-		struct kymo_error error;
-
-		kymo_fail(&error, result, "out of memory");
+	if (ignored) {
+		diff->paths[0] = argv[optind];
+		diff->paths[1] = argv[optind + 1];
+		for (size_t i = 0; i < 2 && wanted.test; i++)
+			if (!diff->tests[i])
+				diff->tests[i] = wanted.test;
+		diff->has_sources = wanted.html != NULL;
+		diff->ignored = ignored;
+		diff->sources = wanted.sources.count ? (const char *const *)wanted.sources.words : none;
+		diff->ignored_values = wanted.ignored_values.count ? (const char *const *)wanted.ignored_values.words : none;
+		status = compare(&wanted);
+	} else if (status < 0) {
+		kymo_fail(&error, -ENOMEM, "out of memory");
 		status = trouble(&error);
-	} else {
-		wanted.options.ignored = ignored;
-		wanted.options.sources = sources;
-		wanted.options.ignored_values = values;
-		status = run(&wanted);
 	}
 	free(ignored);
-	free(sources);
+	kymo_words_free(&wanted.ignored);
+	kymo_words_free(&wanted.ignored_values);
+	kymo_words_free(&wanted.sources);
 	return status;
 }
+
+const struct kymo_verb kymo_verb_diff = {
+	.name = "diff",
+	.summary = "find where two recorded runs diverged, and why",
+	.operands = "PASS FAIL",
+	.text = "Find where two recorded runs diverged: print the first divergence, and then what else differs, what matters most first. "
+		"Both may be the same trace, of which two tests are compared.\n"
+		"The exit status is 0 if they are the same, 1 if they differ, 2 if they cannot be compared.",
+	.tables = {{options}},
+	.run = run_diff,
+};

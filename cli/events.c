@@ -2,33 +2,20 @@
 /* `kymo events`: the events of a trace, as text or as JSON lines. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/event_json.h"
+#include "cli/options.h"
 #include "cli/slice_options.h"
 #include "replay/trace/describe.h"
 #include "replay/values/event_values.h"
 #include "replay/decode/merge.h"
 #include "replay/trace/shown_files.h"
 #include "replay/trace/text.h"
-
-static const char help[] =
-	"usage: kymo events [options] TRACE\n"
-	"\n"
-	"Print the events of a trace: within a thread in recorded order, between threads in the\n"
-	"order in which they ran.\n"
-	"\n"
-	"  --jsonl              one JSON object a line\n"
-	KYMO_PART_HELP
-	"  --kind=K[,K…]        only these events, e.g. LINE,RAISE,GAP,MARK\n"
-	"  --file=GLOB          only of code from files like this; without a / the last part counts\n"
-	"  --function=GLOB      only of functions whose qualified name is like this\n"
-	"  --limit=N            stop after N events\n"
-	"  --no-values          leave out the values of variables\n"
-	"  --help               this text\n";
 
 struct wanted {
 	bool as_json, has_no_values;
@@ -131,69 +118,31 @@ static int find_test(struct kymo_timeline *timeline, struct wanted *wanted, stru
 	return wanted->walks ? 0 : kymo_fail(error, -ENOMEM, "out of memory");
 }
 
-/* Returns an exit status, or -1 to go on. */
-static int parse(int argc, char **argv, struct wanted *wanted)
-{
-	static const struct option options[] = {
-		{"jsonl", no_argument, NULL, 'j'},
-		KYMO_PART_OPTIONS,
-		{"kind", required_argument, NULL, 'k'},
-		{"file", required_argument, NULL, 'f'},
-		{"function", required_argument, NULL, 'F'},
-		{"limit", required_argument, NULL, 'n'},
-		{"no-values", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	bool is_good = true;
-	int option;
+static const struct kymo_option options[] = {
+	{"jsonl", 0, KYMO_OPTION_FLAG, .place = offsetof(struct wanted, as_json), .help = "print one JSON object per line"},
+	{"kind", 0, KYMO_OPTION_KINDS, .place = offsetof(struct wanted, kinds), .value = "KIND,…",
+	 .help = "print only events of these kinds, such as LINE,RAISE,GAP,MARK"},
+	{"file", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, file), .value = "GLOB",
+	 .help = "print only events of code from files that match GLOB; without a / it is matched against the last part of the name"},
+	{"function", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, function), .value = "GLOB",
+	 .help = "print only events of functions whose qualified name matches GLOB"},
+	{"limit", 0, KYMO_OPTION_NUMBER, .place = offsetof(struct wanted, limit), .value = "N", .help = "stop after N events"},
+	{"no-values", 0, KYMO_OPTION_FLAG, .place = offsetof(struct wanted, has_no_values), .help = "leave out the values of variables"},
+	{0},
+};
 
-	while (is_good && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			wanted->as_json = true;
-			break;
-		case 'k':
-			is_good = kymo_parse_kinds(argv, optarg, &wanted->kinds);
-			break;
-		case 'f':
-			wanted->file = optarg;
-			break;
-		case 'F':
-			wanted->function = optarg;
-			break;
-		case 'n':
-			is_good = kymo_parse_number(argv, "--limit", optarg, &wanted->limit);
-			break;
-		case 'V':
-			wanted->has_no_values = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		default:
-			is_good = kymo_slice_option(argv, option, &wanted->slice);
-		}
-	}
-	return is_good ? -1 : KYMO_EXIT_USAGE;
-}
-
-int kymo_command_events(int argc, char **argv)
+static int run_events(int argc, char **argv)
 {
 	struct wanted wanted = {.slice = KYMO_SLICE_ALL, .limit = UINT64_MAX};
 	struct kymo_timeline timeline;
 	struct kymo_error error;
-	const char *path;
-	int status = parse(argc, argv, &wanted);
+	int status = kymo_options_parse(&kymo_verb_events, argc, argv, &wanted, NULL);
 
 	if (status >= 0)
 		return status;
 	if (!wanted.kinds)
 		wanted.kinds = UINT64_MAX;
-	path = kymo_single_operand(argc, argv, "trace");
-	if (!path)
-		return KYMO_EXIT_USAGE;
-	if (kymo_timeline_open(&timeline, path, 0, &error))
+	if (kymo_timeline_open(&timeline, argv[optind], 0, &error))
 		return kymo_report(&error);
 	/* What is not asked for need not be rebuilt. */
 	if (wanted.kinds != UINT64_MAX)
@@ -205,3 +154,12 @@ int kymo_command_events(int argc, char **argv)
 	kymo_timeline_close(&timeline);
 	return status;
 }
+
+const struct kymo_verb kymo_verb_events = {
+	.name = "events",
+	.summary = "print the events of a trace, as text or JSON lines",
+	.operands = "TRACE",
+	.text = "Print the events of a trace: within a thread in recorded order, between threads in the order in which they ran.",
+	.tables = {{options}, {kymo_part_options, offsetof(struct wanted, slice)}},
+	.run = run_events,
+};

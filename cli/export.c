@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `kymo export`: a trace in the formats of other tools; what the Python package writes is handed over to it. */
 #include <errno.h>
+#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,132 +13,48 @@
 #include "replay/profile/export/export.h"
 #include "replay/trace/describe.h"
 
-static const char help[] =
-	"usage: kymo export [options] --format=FORMAT TRACE\n"
-	"\n"
-	"Write the calls of a trace in a format that other tools open.\n"
-	"\n"
-	"  --format=FORMAT      one of those below\n"
-	"  -o, --output=FILE    where to write; else, or for -, stdout\n"
-	"  -f, --force          replace FILE if it exists\n"
-	KYMO_SLICE_HELP
-	"  --kind=K[,K…]        in tables, only these events, e.g. LINE,RAISE,GAP,MARK\n"
-	"  --python=PROGRAM     the Python that writes the formats that are marked with *; else one\n"
-	"                       of the version that recorded\n"
-	"  --help               this text\n"
-	"\n"
-	"Timelines, with every call:\n"
-	"  perfetto    protobuf for ui.perfetto.dev and Perfetto's trace processor\n"
-	"  chrome      JSON for chrome://tracing and others\n"
-	"  speedscope  JSON for speedscope.app\n"
-	"  gecko       JSON for profiler.firefox.com\n"
-	"Profiles, added up:\n"
-	"  pprof*      protobuf for go tool pprof\n"
-	"  callgrind*  for KCachegrind and callgrind_annotate, with lines\n"
-	"  gprof*      flat profile and call graph as text\n"
-	"  pstats*     for python -m pstats, snakeviz and others\n"
-	"  collapsed*  stacks for flamegraph.pl and others\n"
-	"  flamegraph* a page that needs nothing else\n"
-	"Tables, with every event:\n"
-	"  arrow*      Arrow's IPC file, for pyarrow, polars and others\n"
-	"  parquet*    Parquet\n";
-
 static const struct format {
-	const char *name;
+	const char *name, *help;
 	const char *module; /* of the Python package, which writes it; NULL: @write does */
 	kymo_exporter write;
 	bool is_binary;
+	const char *title; /* of those that follow */
 } formats[] = {
-	{"perfetto", NULL, kymo_export_perfetto, true},
-	{"chrome", NULL, kymo_export_chrome, false},
-	{"speedscope", NULL, kymo_export_speedscope, false},
-	{"gecko", NULL, kymo_export_gecko, false},
-	{"pprof", "kymo.profile.export", NULL, true},
-	{"callgrind", "kymo.profile.export", NULL, false},
-	{"gprof", "kymo.profile.export", NULL, false},
-	{"pstats", "kymo.profile.export", NULL, true},
-	{"collapsed", "kymo.profile.export", NULL, false},
-	{"flamegraph", "kymo.profile.export", NULL, false},
-	{"arrow", "kymo.arrow.export", NULL, true},
-	{"parquet", "kymo.arrow.export", NULL, true},
+	{"perfetto", "protobuf for ui.perfetto.dev and Perfetto's trace processor", NULL, kymo_export_perfetto, true,
+	 "Timelines, with every call"},
+	{"chrome", "JSON for chrome://tracing and others", NULL, kymo_export_chrome, false, NULL},
+	{"speedscope", "JSON for speedscope.app", NULL, kymo_export_speedscope, false, NULL},
+	{"gecko", "JSON for profiler.firefox.com", NULL, kymo_export_gecko, false, NULL},
+	{"pprof", "protobuf for go tool pprof", "kymo.profile.export", NULL, true, "Profiles, added up"},
+	{"callgrind", "for KCachegrind and callgrind_annotate, with lines", "kymo.profile.export", NULL, false, NULL},
+	{"gprof", "flat profile and call graph as text", "kymo.profile.export", NULL, false, NULL},
+	{"pstats", "for python -m pstats, snakeviz and others", "kymo.profile.export", NULL, true, NULL},
+	{"collapsed", "stacks for flamegraph.pl and others", "kymo.profile.export", NULL, false, NULL},
+	{"flamegraph", "a page that needs nothing else", "kymo.profile.export", NULL, false, NULL},
+	{"arrow", "Arrow's IPC file, for pyarrow, polars and others", "kymo.arrow.export", NULL, true, "Tables, with every event"},
+	{"parquet", "Parquet", "kymo.arrow.export", NULL, true, NULL},
 };
+#define FORMATS "perfetto chrome speedscope gecko pprof callgrind gprof pstats collapsed flamegraph arrow parquet"
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
 struct wanted {
 	const struct format *format;
+	const char *name; /* of the format */
 	const char *output;
 	bool is_forced;
 	struct kymo_slice slice;
+	uint64_t kinds;
 };
 
-/* NULL: there is none of that name (NULL: none was asked for), which is reported. */
-static const struct format *find_format(char *const *argv, const char *name)
-{
-	char known[256] = "";
-
-	for (size_t i = 0; i < FORMAT_COUNT; i++) {
-		if (name && !strcmp(name, formats[i].name))
-			return &formats[i];
-		strcat(strcat(known, i ? ", " : ""), formats[i].name);
-	}
-	if (name)
-		kymo_usage_error(argv, "--format: there is no '%s'; there are %s", name, known);
-	else
-		kymo_usage_error(argv, "--format is missing; there are %s", known);
-	return NULL;
-}
-
-/* What stands behind --format, before anything else is looked at: the package has options of its own. */
-static const char *format_name(int argc, char **argv)
-{
-	static const char option[] = "--format";
-	const size_t length = sizeof option - 1;
-	const char *name = NULL;
-
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
-		if (!strncmp(argv[i], option, length) && argv[i][length] == '=')
-			name = argv[i] + length + 1;
-		else if (!strcmp(argv[i], option) && i + 1 < argc)
-			name = argv[++i];
-	}
-	return name;
-}
-
-/* Returns an exit status, or -1 to go on. */
-static int parse(int argc, char **argv, struct wanted *wanted)
-{
-	static const struct option options[] = {
-		{"format", required_argument, NULL, 'F'},
-		{"output", required_argument, NULL, 'o'},
-		{"force", no_argument, NULL, 'f'},
-		{"python", required_argument, NULL, 'p'},
-		KYMO_SLICE_OPTIONS,
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int option;
-
-	while ((option = getopt_long(argc, argv, "o:fh", options, NULL)) != -1) {
-		switch (option) {
-		case 'F':
-		case 'p':
-			break;
-		case 'o':
-			wanted->output = optarg;
-			break;
-		case 'f':
-			wanted->is_forced = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		default:
-			if (!kymo_slice_option(argv, option, &wanted->slice))
-				return KYMO_EXIT_USAGE;
-		}
-	}
-	return -1;
-}
+static const struct kymo_option options[] = {
+	{"format", 0, KYMO_OPTION_CHOICE, true, offsetof(struct wanted, name), "FORMAT", FORMATS, "write one of the formats below", NULL},
+	{"output", 'o', KYMO_OPTION_WORD, .place = offsetof(struct wanted, output), .value = "FILE",
+	 .help = "write to FILE; without it, or for -, to standard output", .more = "The file is there when it is complete, or not at all."},
+	{"force", 'f', KYMO_OPTION_FLAG, .place = offsetof(struct wanted, is_forced), .help = "replace FILE if it exists"},
+	{"kind", 0, KYMO_OPTION_KINDS, .place = offsetof(struct wanted, kinds), .value = "KIND,…",
+	 .help = "in tables, only events of these kinds, such as LINE,RAISE,GAP,MARK"},
+	{0},
+};
 
 static int write_timeline(const struct wanted *wanted, struct kymo_timeline *timeline, struct kymo_error *error)
 {
@@ -183,27 +100,44 @@ static int write_trace(char *const *argv, const struct wanted *wanted, const cha
 	return result ? KYMO_EXIT_FAILURE : KYMO_EXIT_OK;
 }
 
-int kymo_command_export(int argc, char **argv)
+static void put_formats(FILE *out)
 {
-	struct wanted wanted = {.slice = KYMO_SLICE_ALL};
-	const char *name = format_name(argc, argv), *path;
-	bool goes_to_terminal;
-	int status;
+	for (size_t i = 0; i < FORMAT_COUNT; i++) {
+		if (formats[i].title)
+			fprintf(out, "%s:\n", formats[i].title);
+		fprintf(out, "  %-11s %s\n", formats[i].name, formats[i].help);
+	}
+}
 
-	if (name && !(wanted.format = find_format(argv, name)))
-		return KYMO_EXIT_USAGE;
-	if (name && wanted.format->module)
-		return kymo_hand_over("export", wanted.format->module, help, argc, argv);
-	status = parse(argc, argv, &wanted);
+static int run_export(int argc, char **argv)
+{
+	struct wanted wanted = {.slice = KYMO_SLICE_ALL, .format = formats};
+	struct kymo_words words = {0};
+	int status = kymo_options_parse(&kymo_verb_export, argc, argv, &wanted, &words);
+
 	if (status >= 0)
 		return status;
-	if (!name && !(wanted.format = find_format(argv, NULL)))
-		return KYMO_EXIT_USAGE;
-	path = kymo_single_operand(argc, argv, "trace");
-	if (!path)
-		return KYMO_EXIT_USAGE;
-	goes_to_terminal = isatty(STDOUT_FILENO) && (!wanted.output || !strcmp(wanted.output, "-"));
-	if (wanted.format->is_binary && goes_to_terminal)
-		return kymo_usage_error(argv, "%s is nothing for a terminal; -o names a file", name);
-	return write_trace(argv, &wanted, path);
+	while (strcmp(wanted.format->name, wanted.name) != 0)
+		wanted.format++;
+	if (wanted.format->is_binary && isatty(STDOUT_FILENO) && (!wanted.output || !strcmp(wanted.output, "-")))
+		return kymo_usage_error(argv, "refusing to write %s to a terminal; use -o FILE", wanted.name);
+	if (wanted.format->module)
+		return kymo_hand_over("export", wanted.format->module, &words, argv + optind);
+	if (wanted.kinds)
+		return kymo_usage_error(argv, "--kind: %s has calls, not events; use --format=arrow or parquet", wanted.name);
+	return write_trace(argv, &wanted, argv[optind]);
 }
+
+const struct kymo_verb kymo_verb_export = {
+	.name = "export",
+	.summary = "write the calls of a trace in formats of profilers and trace viewers",
+	.usage = "[options] --format=FORMAT TRACE",
+	.operands = "TRACE",
+	.text = "Write the calls of a trace in a format that other tools open.",
+	.tables = {{options},
+		   {kymo_part_options, offsetof(struct wanted, slice)},
+		   {kymo_call_options, offsetof(struct wanted, slice)},
+		   {kymo_python_option}},
+	.put_epilog = put_formats,
+	.run = run_export,
+};

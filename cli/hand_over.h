@@ -3,10 +3,18 @@
 #ifndef KYMO_CLI_HAND_OVER_H
 #define KYMO_CLI_HAND_OVER_H
 
+#include "cli/options.h"
+
 /*
- * Find a Python, of the version that recorded the first trace among the words if there is one, and let main() of @module go on with
- * @verb and the words; --help is answered here, and --python taken out.  Returns an exit status, if at all.
+ * Find a Python, of the version that recorded the first trace among the operands and values if there is one, and let main() of
+ * @module go on with @verb, the words name=value of its options, "--" and the operands.  Returns an exit status, if at all.
  */
-int kymo_hand_over(const char *verb, const char *module, const char *help, int argc, char **argv);
+int kymo_hand_over(const char *verb, const char *module, const struct kymo_words *words, char **operands);
+
+/* The same for a verb of which there is nothing else to do here. */
+int kymo_hand_over_all(const struct kymo_verb *verb, const char *module, int argc, char **argv);
+
+/* Tables of such verbs: --python; and which files count, for those that take coverage.py's settings. */
+extern const struct kymo_option kymo_python_option[], kymo_scope_options[];
 
 #endif

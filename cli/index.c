@@ -5,16 +5,9 @@
 
 #include "cli/command.h"
 #include "cli/open.h"
+#include "cli/options.h"
 #include "replay/trace/text.h"
 
-static const char help[] =
-	"usage: kymo index TRACE\n"
-	"\n"
-	"Make the index of a trace, which says where in it each line ran. It is kept beside the trace,\n"
-	"as TRACE-index, or else in the user's cache. kymo replay and kymo dap make it when they need\n"
-	"it; for a long trace this verb does it beforehand.\n"
-	"\n"
-	"  --help   this text\n";
 
 static void print(const struct kymo_index *index, const char *path)
 {
@@ -25,31 +18,32 @@ static void print(const struct kymo_index *index, const char *path)
 		line_events += index->chunks[i].lines;
 	printf("%s, %s run: %s of index, %s\n", kymo_text_counted(index->chunk_count, "chunk", chunks),
 	       kymo_text_counted(line_events, "line", lines), kymo_text_size(index->file_bytes, size),
-	       index->is_kept		   ? index->was_made ? "made" : "there already"
-	       : kymo_is_incomplete(path) ? "which is not kept before the recording is over"
-					   : "which could not be kept");
+	       index->is_kept		   ? index->was_made ? "made" : "already there"
+	       : kymo_is_incomplete(path) ? "not kept, because the recording is not over"
+					   : "could not be kept");
 }
 
-int kymo_command_index(int argc, char **argv)
+static int run_index(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	int status = kymo_options_parse(&kymo_verb_index, argc, argv, NULL, NULL);
 	struct kymo_indexed indexed;
-	const char *path;
-	int option, status;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option != 'h')
-			return KYMO_EXIT_USAGE;
-		fputs(help, stdout);
-		return KYMO_EXIT_OK;
-	}
-	path = kymo_single_operand(argc, argv, "trace");
-	if (!path)
-		return KYMO_EXIT_USAGE;
-	status = kymo_open_trace(&indexed, argv[0], path, true);
+	if (status >= 0)
+		return status;
+	status = kymo_open_trace(&indexed, argv[0], argv[optind], true);
 	if (status)
 		return status;
-	print(&indexed.index, path);
+	print(&indexed.index, argv[optind]);
 	kymo_indexed_close(&indexed);
 	return KYMO_EXIT_OK;
 }
+
+const struct kymo_verb kymo_verb_index = {
+	.name = "index",
+	.summary = "make the index of a long trace, which replay needs",
+	.operands = "TRACE",
+	.text = "Make the index of a trace, which says where in it each line ran. It is kept beside the trace, as TRACE-index, "
+		"or else in the user's cache. kymo replay and kymo dap make it when they need it; for a long trace, this verb "
+		"does it beforehand.",
+	.run = run_index,
+};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `kymo info`: what a trace holds. */
+#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -7,22 +8,13 @@
 #include <time.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/overview.h"
 #include "cli/unrecorded.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/text.h"
 
 #define THREADS_SHOWN 20 /* of each process, as text */
-
-static const char help[] =
-	"usage: kymo info [--json] TRACE\n"
-	"\n"
-	"Print what a trace holds: the command and its configuration, processes and threads, those\n"
-	"that are not recorded and why, counts of events, what was lost and why, size, how well times\n"
-	"are known, and how many source files it holds.\n"
-	"\n"
-	"  --json   as one JSON object\n"
-	"  --help   this text\n";
 
 static const char *scope_name(const Kymo__Values *values)
 {
@@ -389,18 +381,36 @@ static void print_json(const struct kymo_overview *overview)
 	json_decref(object);
 }
 
-int kymo_command_info(int argc, char **argv)
+static const struct kymo_option options[] = {
+	{"json", 0, KYMO_OPTION_FLAG, .help = "print one JSON object"},
+	{0},
+};
+
+static int run_info(int argc, char **argv)
 {
 	struct kymo_overview overview;
-	bool as_json;
-	int status = kymo_overview_begin(&overview, argc, argv, help, &as_json);
+	bool as_json = false;
+	int status = kymo_options_parse(&kymo_verb_info, argc, argv, &as_json, NULL);
 
 	if (status >= 0)
+		return status;
+	status = kymo_overview_open(&overview, argv[0], argv[optind]);
+	if (status)
 		return status;
 	if (as_json)
 		print_json(&overview);
 	else
-		print_text(&overview, argv[argc - 1]);
+		print_text(&overview, argv[optind]);
 	kymo_overview_close(&overview);
 	return KYMO_EXIT_OK;
 }
+
+const struct kymo_verb kymo_verb_info = {
+	.name = "info",
+	.summary = "show what a trace holds",
+	.operands = "TRACE",
+	.text = "Print what a trace holds: the command and its configuration, processes and threads, those that were not recorded and "
+		"why, counts of events, what was lost and why, size, how precise times are, and how many source files it has.",
+	.tables = {{options}},
+	.run = run_info,
+};

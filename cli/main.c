@@ -5,54 +5,34 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "replay/trace/text.h"
 
-static const struct command {
-	const char *name;
-	const char *summary; /* NULL: not for people */
-	int (*run)(int argc, char **argv);
-} commands[] = {
-	{"record", "run a command and record every Python that it starts", kymo_command_record},
-	{"info", "what a trace holds", kymo_command_info},
-	{"ps", "the processes of a trace, and of recordings that run now", kymo_command_ps},
-	{"stats", "counts per event kind and function", kymo_command_stats},
-	{"top", "the functions that took most time, of a recording that runs, too", kymo_command_top},
-	{"events", "the events themselves, as text or JSON lines", kymo_command_events},
-	{"source", "source files as they were when they were recorded", kymo_command_source},
-	{"tail", "the last events of every thread, and how the process ended", kymo_command_tail},
-	{"replay", "step through a recorded run, forwards and backwards", kymo_command_replay},
-	{"diff", "where two recorded runs parted, and why", kymo_command_diff},
-	{"dap", "let an editor's debugger go through a trace, forwards and backwards", kymo_command_dap},
-	{"report", "one page of a recorded run, for a browser", kymo_command_report},
-	{"coverage", "which lines and branches ran, and how often, in the formats of coverage tools", kymo_command_coverage},
-	{"combine", "make one small file of the counts of several recordings", kymo_command_combine},
-	{"export", "write the calls of a trace in the formats of profilers and trace viewers", kymo_command_export},
-	{"suspects", "what goes with failing, over many attempts", kymo_command_suspects},
-	{"index", "make what replay needs to find its way in a long trace", kymo_command_index},
-	{"verify", "check every byte of a trace", kymo_command_verify},
-	{"salvage", "make a trace of what a killed reader left", kymo_command_salvage},
-	{"snapshot", "keep what the rings of a running process hold now", kymo_command_snapshot},
-	{"_read", NULL, kymo_command_read},
+static const struct kymo_verb *const verbs[] = {
+	&kymo_verb_record, &kymo_verb_info,	&kymo_verb_ps,	    &kymo_verb_stats,  &kymo_verb_top,	    &kymo_verb_events,
+	&kymo_verb_source, &kymo_verb_tail,	&kymo_verb_replay,  &kymo_verb_diff,   &kymo_verb_dap,	    &kymo_verb_report,
+	&kymo_verb_coverage, &kymo_verb_combine, &kymo_verb_export, &kymo_verb_suspects, &kymo_verb_index,  &kymo_verb_verify,
+	&kymo_verb_salvage, &kymo_verb_snapshot, &kymo_verb_read,   NULL,
 };
 
 static void print_help(void)
 {
 	printf("usage: kymo VERB [options] …\n\nA flight recorder for CPython.\n\n");
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		if (commands[i].summary)
-			printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+	for (const struct kymo_verb *const *verb = verbs; *verb; verb++)
+		if ((*verb)->summary)
+			printf("  %-10s %s\n", (*verb)->name, (*verb)->summary);
 	printf("\nkymo VERB --help describes a verb; kymo --version prints the version.\n");
 }
 
-static int run(const struct command *command, int argc, char **argv)
+static int run(const struct kymo_verb *verb, int argc, char **argv)
 {
 	char name[32];
 	char *first = name;
 
 	/* getopt_long() begins its messages with argv[0]. */
-	snprintf(name, sizeof name, "kymo %s", command->name);
+	snprintf(name, sizeof name, "kymo %s", verb->name);
 	argv[0] = first;
-	return command->run(argc, argv);
+	return verb->run(argc, argv);
 }
 
 /* Output that could not be written is a failure, and one that nobody reads a quiet one. */
@@ -67,21 +47,25 @@ static int finish(int status)
 
 int main(int argc, char **argv)
 {
-	const char *verb = argc > 1 ? argv[1] : "--help";
+	const char *name = argc > 1 ? argv[1] : "--help";
 
-	if (!strcmp(verb, "--help") || !strcmp(verb, "-h") || !strcmp(verb, "help")) {
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		print_help();
 		return finish(argc > 1 ? KYMO_EXIT_OK : KYMO_EXIT_USAGE);
 	}
-	if (!strcmp(verb, "--version") || !strcmp(verb, "-V")) {
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
 		printf("kymo %s\n", KYMO_VERSION);
 		return finish(KYMO_EXIT_OK);
 	}
-	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		if (!strcmp(verb, commands[i].name))
-			return finish(run(&commands[i], argc - 1, argv + 1));
-	fputs("kymo: no verb '", stderr);
-	kymo_text_put(stderr, verb);
+	if (!strcmp(name, "_complete"))
+		return finish(kymo_complete(verbs, argc - 1, argv + 1));
+	if (!strcmp(name, "_options"))
+		return finish(kymo_put_options(verbs));
+	for (const struct kymo_verb *const *verb = verbs; *verb; verb++)
+		if (!strcmp(name, (*verb)->name))
+			return finish(run(*verb, argc - 1, argv + 1));
+	fputs("kymo: unknown verb '", stderr);
+	kymo_text_put(stderr, name);
 	fputs("'; kymo --help lists them\n", stderr);
 	return KYMO_EXIT_USAGE;
 }

@@ -2,7 +2,6 @@
 #include "cli/overview.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +9,7 @@
 #include "cli/progress.h"
 #include "replay/trace/describe.h"
 
-static void add(struct kymo_summary *total, const struct kymo_summary *part)
+static void add_summary(struct kymo_summary *total, const struct kymo_summary *part)
 {
 	total->events += part->events;
 	total->rebuilt += part->rebuilt;
@@ -46,7 +45,7 @@ static int summarize(struct kymo_overview *overview, const char *path, struct ky
 	for (size_t i = 0; i < timeline->stream_count && !result; i++) {
 		result = kymo_summary_add(&overview->streams[i], timeline, &timeline->streams[i],
 					  error);
-		add(&overview->total, &overview->streams[i]);
+		add_summary(&overview->total, &overview->streams[i]);
 	}
 	if (!result)
 		kymo_summary_add_unstored(&overview->total, &timeline->definitions);
@@ -61,40 +60,17 @@ void kymo_overview_close(struct kymo_overview *overview)
 	kymo_timeline_close(&overview->timeline);
 }
 
-int kymo_overview_begin(struct kymo_overview *overview, int argc, char **argv, const char *help,
-			bool *as_json)
+int kymo_overview_open(struct kymo_overview *overview, const char *what, const char *path)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	struct kymo_progress progress;
 	struct kymo_error error;
-	const char *path;
-	int option, result;
+	int result;
 
-	if (as_json)
-		*as_json = false;
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option == 'j' && as_json) {
-			*as_json = true;
-		} else if (option == 'h') {
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		} else {
-			return option == 'j' ? kymo_usage_error(argv, "it has no --json")
-					     : KYMO_EXIT_USAGE;
-		}
-	}
-	path = kymo_single_operand(argc, argv, "trace");
-	if (!path)
-		return KYMO_EXIT_USAGE;
-	kymo_progress_begin(&progress, argv[0], &overview->timeline.trace.watch);
+	kymo_progress_begin(&progress, what, &overview->timeline.trace.watch);
 	result = summarize(overview, path, &error);
 	kymo_progress_end(&progress);
 	if (result)
 		return kymo_report(&error);
 	kymo_report_damage(&overview->timeline.trace);
-	return -1;
+	return KYMO_EXIT_OK;
 }

@@ -13,11 +13,7 @@ struct kymo_overview {
 
 void kymo_overview_close(struct kymo_overview *overview);
 
-/*
- * Parse --json (@as_json NULL: there is none) and --help, and open the operand.
- * Returns an exit status, or -1 to go on.
- */
-int kymo_overview_begin(struct kymo_overview *overview, int argc, char **argv, const char *help,
-			bool *as_json);
+/* Open @path, and show how far that is as the work of @what.  Returns an exit status, not KYMO_EXIT_OK: reported. */
+int kymo_overview_open(struct kymo_overview *overview, const char *what, const char *path);
 
 #endif

@@ -10,20 +10,12 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/sessions.h"
 #include "cli/unrecorded.h"
 #include "recorder/recorder.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/text.h"
-
-static const char help[] =
-	"usage: kymo ps [TRACE]\n"
-	"\n"
-	"Print the processes of a trace as a tree: how each came to be and how it ended; then the\n"
-	"Pythons that were seen but not recorded, and why. Without a trace: the recordings of this\n"
-	"user that run now, or that a killed reader left.\n"
-	"\n"
-	"  --help   this text\n";
 
 /* The processes as a tree: indices of definitions->processes, SIZE_MAX for none. */
 struct tree {
@@ -172,25 +164,26 @@ static void print_session(const char *dir, void *context)
 		closedir(folder);
 }
 
-int kymo_command_ps(int argc, char **argv)
+static int run_ps(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	int status = kymo_options_parse(&kymo_verb_ps, argc, argv, NULL, NULL);
 	unsigned sessions = 0;
-	const char *path;
-	int option;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option != 'h')
-			return KYMO_EXIT_USAGE;
-		fputs(help, stdout);
-		return KYMO_EXIT_OK;
-	}
-	if (optind == argc) {
-		kymo_sessions_visit(print_session, &sessions);
-		if (!sessions)
-			printf("nothing is recorded now\n");
-		return KYMO_EXIT_OK;
-	}
-	path = kymo_single_operand(argc, argv, "trace");
-	return path ? print_trace(path) : KYMO_EXIT_USAGE;
+	if (status >= 0)
+		return status;
+	if (optind < argc)
+		return print_trace(argv[optind]);
+	kymo_sessions_visit(print_session, &sessions);
+	if (!sessions)
+		printf("no recording is running\n");
+	return KYMO_EXIT_OK;
 }
+
+const struct kymo_verb kymo_verb_ps = {
+	.name = "ps",
+	.summary = "list the processes of a trace, or the recordings that are running",
+	.operands = "[TRACE]",
+	.text = "Print the processes of a trace as a tree: how each was started and how it ended; then the Pythons that were seen but "
+		"not recorded, and why. Without a trace: the recordings of this user that are running, or that a killed reader left.",
+	.run = run_ps,
+};

@@ -2,6 +2,7 @@
 /* `kymo record`: run a command and record every Python that it starts. */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,52 +26,6 @@
 #include "recorder/session_create.h"
 #include "replay/trace/text.h"
 #include "replay/trace/trace.h"
-
-static const char help[] =
-	"usage: kymo record [options] [--] script.py args…\n"
-	"       kymo record [options] -m module args…\n"
-	"       kymo record [options] -c code args…\n"
-	"       kymo record [options] [--] command args…\n"
-	"\n"
-	"Run a Python script, module or code, or any command, and record every Python that it\n"
-	"starts into one trace. Exit status and output are those of the command.\n"
-	"\n"
-	"  --events=LIST         flow, calls, full, coverage, or names of events (default: flow)\n"
-	"  --c-calls             also CALL, C_RETURN and C_RAISE\n"
-	"  --values=SCOPE        also what variables hold: args (and what is returned, yielded\n"
-	"                        and raised), locals, globals; none (default)\n"
-	"  --values-for=GLOB     values of files or functions like this only; may be repeated\n"
-	"                        (default: of the project's files; '*': of all)\n"
-	"  --redact=PATTERN      no values of variables and attributes like this, beside those\n"
-	"                        called password, token and the like; may be repeated\n"
-	"  --values-limits=LIST  how much of a value: depth=2,items=20,text=200,bytes=4096\n"
-	"  --policy=POLICY       when the reader cannot keep up: block (default), drop;\n"
-	"                        overwrite: keep only the newest events of each thread\n"
-	"  --clock=MODE          sampled (default), exact: at each call and return, none\n"
-	"  --ring-size=SIZE      memory of one thread, e.g. 4M\n"
-	"  --max-size=SIZE       stop writing when the trace is this large\n"
-	"  --segment-memory=SIZE what undecided segments may take in memory (default: 64M)\n"
-	"  --source=PATH         only code of this file, folder or module; may be repeated\n"
-	"  --include=GLOB        only files like this; may be repeated\n"
-	"  --omit=GLOB           no files like this; may be repeated\n"
-	"  --no-stdlib           no code of the standard library\n"
-	"  --no-sources          leave the text of source files out of the trace\n"
-	"  --no-code-writes      coverage: write nothing into code objects but through\n"
-	"                        sys.monitoring; slower\n"
-	"  --no-subprocesses     only the command itself, no process that it starts\n"
-	"  --exact-end           watch by ptrace where threads are when they are killed, crash or leave\n"
-	"  --until-failure=N     run the command until it fails, at most N times; keep the failing\n"
-	"                        trace, FILE, and the last passing one, FILE-passed\n"
-	"  --session-dir=DIR     where the shared memory lies while the command runs\n"
-	"  -o, --output=FILE     the trace (default: kymo-NAME-DATE-TIME.kymo)\n"
-	"  -f, --force           replace an existing FILE\n"
-	"  -q, --quiet           print nothing about the trace at the end\n"
-	"  --help                this text\n"
-	"\n"
-	"An option that is not given is taken from its variable, as KYMO_RING_SIZE is that of\n"
-	"--ring-size, or from [tool.kymo] in the nearest pyproject.toml. The interpreter is\n"
-	"$KYMO_PYTHON, that of the active virtual environment, that of the one from which kymo is\n"
-	"run by path, python3, or the newest python3.X.\n";
 
 struct recording {
 	struct kymo_record_options options;
@@ -396,6 +351,14 @@ static int record(struct recording *recording)
 	return kymo_launch_end(status);
 }
 
+static void put_epilog(FILE *out)
+{
+	fputs("An option that is not given is read from its variable, such as KYMO_RING_SIZE for\n"
+	      "--ring-size, or from [tool.kymo] in the nearest pyproject.toml. The interpreter is\n"
+	      "$KYMO_PYTHON, that of the active virtual environment, that of the one from which\n"
+	      "kymo is run by path, python3, or the newest python3.X.\n", out);
+}
+
 static int record_attempt(void *context)
 {
 	struct recording *recording = context;
@@ -404,7 +367,7 @@ static int record_attempt(void *context)
 	return record(recording);
 }
 
-int kymo_command_record(int argc, char **argv)
+static int run_record(int argc, char **argv)
 {
 	struct recording recording = {.failure = KYMO_EXIT_FAILURE};
 	struct kymo_record_options *options = &recording.options;
@@ -413,7 +376,7 @@ int kymo_command_record(int argc, char **argv)
 
 	if (!getcwd(recording.directory, sizeof recording.directory))
 		strcpy(recording.directory, "/");
-	status = kymo_record_options_parse(options, argc, argv, help, recording.directory);
+	status = kymo_record_options_parse(options, argc, argv, recording.directory);
 	if (status >= 0)
 		goto out;
 	set_name(&recording, !options->flag		? argv[optind]
@@ -443,3 +406,16 @@ out:
 	kymo_record_options_free(options);
 	return status;
 }
+
+const struct kymo_verb kymo_verb_record = {
+	.name = "record",
+	.summary = "run a command and record every Python that it starts",
+	.usage = "[options] [--] script.py args…\n[options] -m module args…\n[options] -c code args…\n[options] [--] command args…",
+	.operands = "COMMAND…",
+	.text = "Run a Python script, module or code, or any command, and record every Python that it starts into one trace. Exit status and "
+		"output are those of the command.",
+	.tables = {{kymo_record_rows}},
+	.put_epilog = put_epilog,
+	.run = run_record,
+	.is_command = true,
+};

@@ -14,37 +14,103 @@
 #include "format/chunk.h"
 #include "recorder/session_create.h"
 
-#define FIRST_CODE 256 /* of long options; below are letters */
-
-static const struct setting {
-	const char *name;
-	char letter;
-	enum { WORD, FLAG, LIST } kind;
-} settings[KYMO_RECORD_OPTIONS] = {
-	[KYMO_RECORD_EVENTS] = {"events", 0, WORD},
-	[KYMO_RECORD_C_CALLS] = {"c-calls", 0, FLAG},
-	[KYMO_RECORD_VALUES_FOR] = {"values-for", 0, LIST},
-	[KYMO_RECORD_REDACT] = {"redact", 0, LIST},
-	[KYMO_RECORD_VALUES_LIMITS] = {"values-limits", 0, WORD},
-	[KYMO_RECORD_VALUES] = {"values", 0, WORD},
-	[KYMO_RECORD_POLICY] = {"policy", 0, WORD},
-	[KYMO_RECORD_CLOCK] = {"clock", 0, WORD},
-	[KYMO_RECORD_RING_SIZE] = {"ring-size", 0, WORD},
-	[KYMO_RECORD_MAX_SIZE] = {"max-size", 0, WORD},
-	[KYMO_RECORD_SEGMENT_MEMORY] = {"segment-memory", 0, WORD},
-	[KYMO_RECORD_SOURCE] = {"source", 0, LIST},
-	[KYMO_RECORD_INCLUDE] = {"include", 0, LIST},
-	[KYMO_RECORD_OMIT] = {"omit", 0, LIST},
-	[KYMO_RECORD_NO_STDLIB] = {"no-stdlib", 0, FLAG},
-	[KYMO_RECORD_NO_SOURCES] = {"no-sources", 0, FLAG},
-	[KYMO_RECORD_NO_CODE_WRITES] = {"no-code-writes", 0, FLAG},
-	[KYMO_RECORD_NO_SUBPROCESSES] = {"no-subprocesses", 0, FLAG},
-	[KYMO_RECORD_EXACT_END] = {"exact-end", 0, FLAG},
-	[KYMO_RECORD_SESSION_DIR] = {"session-dir", 0, WORD},
-	[KYMO_RECORD_OUTPUT] = {"output", 'o', WORD},
-	[KYMO_RECORD_FORCE] = {"force", 'f', FLAG},
-	[KYMO_RECORD_QUIET] = {"quiet", 'q', FLAG},
+#define GIVEN(option) .place = offsetof(struct kymo_record_options, given[option])
+const struct kymo_option kymo_record_rows[] = {
+	[KYMO_RECORD_EVENTS] = {"events", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_EVENTS), .value = "LIST", .choices = "flow calls full coverage",
+		.help = "record flow (default), calls, full, coverage, or events by name, with commas between them",
+		.more = "Names are those of `sys.monitoring.events`. Lines are rebuilt from `flow`."},
+	[KYMO_RECORD_C_CALLS] = {"c-calls", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_C_CALLS), .help = "record CALL, C_RETURN and C_RAISE, too"},
+	[KYMO_RECORD_VALUES] = {"values", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_VALUES), .value = "SCOPE", .choices = "none args locals globals",
+		.help = "record what variables hold, too: args (and what is returned, yielded and raised), locals, globals; none (default)",
+		.more = "args are the arguments where a function begins, what is returned and yielded, and exceptions where they are raised; "
+			"locals are also variables of functions that changed, at each line; globals are also the names of its module that "
+			"a function uses. The trace then holds data of the program."},
+	[KYMO_RECORD_VALUES_FOR] = {"values-for", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_VALUES_FOR), .value = "GLOB",
+		.help = "record values only in files or functions that match GLOB (default: the project's files; '*': all); may be repeated",
+		.more = "Functions are matched by their qualified name, such as `Order.*`. The project's files are not those of the "
+			"standard library, of what is installed, or of scripts beside the interpreter. This and the next two do nothing "
+			"without --values."},
+	[KYMO_RECORD_REDACT] = {"redact", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_REDACT), .value = "PATTERN",
+		.help = "record no values of variables and attributes that match PATTERN, in addition to password, token and the like; may "
+			"be repeated",
+		.more = "PATTERN is a word in the name, or a glob of it, in any case; it is matched against keys, too. password, token, "
+			"secret, api_key and the like are always redacted."},
+	[KYMO_RECORD_VALUES_LIMITS] = {"values-limits", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_VALUES_LIMITS), .value = "LIST",
+		.help = "limit how much of a value is recorded (default: depth=2,items=20,text=200,bytes=4096)",
+		.more = "`depth` is that of values in values, `items` are those of a container or object, `text` is in bytes, and `bytes` are "
+			"those of one event."},
+	[KYMO_RECORD_POLICY] = {"policy", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_POLICY), .value = "POLICY", .choices = "block drop overwrite",
+		.help = "when the reader cannot keep up: block (default); drop; overwrite, which keeps only the newest events of each thread",
+		.more = "With block, the thread waits at most one second, then events are dropped. Dropped events are counted."},
+	[KYMO_RECORD_CLOCK] = {"clock", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_CLOCK), .value = "MODE", .choices = "sampled exact none",
+		.help = "take the time sampled (default); exact, at each call and return; none",
+		.more = "sampled is every 80 to 500 events, often twice in a row, and after each sleep; exact is the same, and at each call "
+			"and return; none is a few times a second."},
+	[KYMO_RECORD_RING_SIZE] = {"ring-size", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_RING_SIZE), .value = "SIZE",
+		.help = "memory of one thread, such as 4M"},
+	[KYMO_RECORD_MAX_SIZE] = {"max-size", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_MAX_SIZE), .value = "SIZE",
+		.help = "stop writing when the trace is this large"},
+	[KYMO_RECORD_SEGMENT_MEMORY] = {"segment-memory", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_SEGMENT_MEMORY), .value = "SIZE",
+		.help = "memory for segments that have not ended (default: 64M)",
+		.more = "It is that of their compressed events, in all processes together. What exceeds it goes into an unlinked file "
+			"beside the trace."},
+	[KYMO_RECORD_SOURCE] = {"source", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_SOURCE), .value = "PLACE",
+		.help = "record only code of this file, folder or module; may be repeated"},
+	[KYMO_RECORD_INCLUDE] = {"include", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_INCLUDE), .value = "GLOB",
+		.help = "record only files matching GLOB; may be repeated"},
+	[KYMO_RECORD_OMIT] = {"omit", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_OMIT), .value = "GLOB",
+		.help = "skip files matching GLOB; may be repeated"},
+	[KYMO_RECORD_NO_STDLIB] = {"no-stdlib", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_NO_STDLIB), .help = "skip code of the standard library"},
+	[KYMO_RECORD_NO_SOURCES] = {"no-sources", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_NO_SOURCES),
+		.help = "leave the text of source files out of the trace"},
+	[KYMO_RECORD_NO_CODE_WRITES] = {"no-code-writes", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_NO_CODE_WRITES),
+		.help = "of `coverage`: write into code objects only through `sys.monitoring`; slower",
+		.more = "Lines that run often cost more then."},
+	[KYMO_RECORD_NO_SUBPROCESSES] = {"no-subprocesses", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_NO_SUBPROCESSES),
+		.help = "record only the command itself, not the processes that it starts"},
+	[KYMO_RECORD_EXACT_END] = {"exact-end", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_EXACT_END),
+		.help = "watch with ptrace where threads are when they are killed, crash or exit",
+		.more = "Lines up to there are then known in a recording with `flow`, also where a thread leaves by os._exit or ends while it "
+			"is blocked. Costs a stop for each signal and each thread that starts or ends. The program cannot be debugged "
+			"meanwhile, and executes no set-user-ID program; signals that it ignores may interrupt its system calls."},
+	[KYMO_RECORD_SESSION_DIR] = {"session-dir", 0, KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_SESSION_DIR), .value = "DIR",
+		.help = "keep the shared memory in DIR while the command runs",
+		.more = "The default is `/dev/shm`, $XDG_RUNTIME_DIR or $TMPDIR."},
+	[KYMO_RECORD_OUTPUT] = {"output", 'o', KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_OUTPUT), .value = "FILE",
+		.help = "write the trace to FILE (default: kymo-NAME-DATE-TIME.kymo)"},
+	[KYMO_RECORD_FORCE] = {"force", 'f', KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_FORCE), .help = "replace FILE if it exists",
+		.more = "It must be a regular file that no other recording is writing."},
+	[KYMO_RECORD_QUIET] = {"quiet", 'q', KYMO_OPTION_LIST, GIVEN(KYMO_RECORD_QUIET), .help = "print nothing about the trace at the end"},
+	[KYMO_RECORD_OPTIONS] = {"until-failure", 0, KYMO_OPTION_COUNT, .place = offsetof(struct kymo_record_options, attempts), .value = "N",
+		.help = "run the command until it fails, at most N times; keep the failing trace, FILE, and the last passing one, "
+			"FILE-passed",
+		.more = "-passed comes before the suffix of FILE. Other attempts leave no trace. If both exist, kymo-diff(1) prints on "
+			"standard error where they diverge. The exit status is that of the attempt that failed, or 0."},
+	{NULL, 'm', KYMO_OPTION_LAST, .place = offsetof(struct kymo_record_options, module), .value = "MODULE",
+	 .help = "run this module, with the words that follow as its arguments"},
+	{NULL, 'c', KYMO_OPTION_LAST, .place = offsetof(struct kymo_record_options, code), .value = "CODE",
+	 .help = "run this code, with the words that follow as its arguments"},
+	{0},
 };
+
+/* A value for each time it is given, or one of which the last counts, or none. */
+enum setting_kind { WORD, FLAG, LIST };
+
+static enum setting_kind kind_of(enum kymo_record_option option)
+{
+	if (!kymo_record_rows[option].value)
+		return FLAG;
+	switch (option) {
+	case KYMO_RECORD_VALUES_FOR:
+	case KYMO_RECORD_REDACT:
+	case KYMO_RECORD_SOURCE:
+	case KYMO_RECORD_INCLUDE:
+	case KYMO_RECORD_OMIT:
+		return LIST;
+	default:
+		return WORD;
+	}
+}
 
 enum origin { COMMAND_LINE, ENVIRONMENT, FILE_TABLE };
 
@@ -192,80 +258,45 @@ static int apply(struct reading *reading, enum kymo_record_option option, struct
 	return result ? kymo_fail(error, result, "out of memory") : 0;
 }
 
-/* Which option getopt_long() means by @code. */
-static enum kymo_record_option option_of(int code)
-{
-	if (code >= FIRST_CODE)
-		return (enum kymo_record_option)(code - FIRST_CODE);
-	return code == 'o' ? KYMO_RECORD_OUTPUT : code == 'f' ? KYMO_RECORD_FORCE : KYMO_RECORD_QUIET;
-}
-
 /* Returns an exit status, or -1 to go on. */
-static int read_command_line(struct kymo_record_options *options, int argc, char **argv,
-			     const char *help)
+static int read_command_line(struct kymo_record_options *options, int argc, char **argv)
 {
-	struct option known[KYMO_RECORD_OPTIONS + 3] = {
-		{"help", no_argument, NULL, 'h'},
-		{"until-failure", required_argument, NULL, 'u'},
-	};
-	int code;
+	int status = kymo_options_parse(&kymo_verb_record, argc, argv, options, NULL);
 
-	for (int i = 0; i < KYMO_RECORD_OPTIONS; i++)
-		known[i + 2] = (struct option){
-			.name = settings[i].name,
-			.has_arg = settings[i].kind == FLAG ? no_argument : required_argument,
-			.val = settings[i].letter ? settings[i].letter : FIRST_CODE + i,
-		};
-	while (!options->flag && (code = getopt_long(argc, argv, "+o:fqhm:c:", known, NULL)) != -1) {
-		if (code == 'h') {
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		}
-		if (code == '?')
-			return KYMO_EXIT_USAGE;
-		if (code == 'u') {
-			if (!kymo_parse_number(argv, "--until-failure", optarg, &options->attempts))
-				return KYMO_EXIT_USAGE;
-			if (!options->attempts)
-				return kymo_usage_error(argv, "--until-failure: one attempt at least is needed");
-		} else if (code == 'm' || code == 'c') {
-			options->flag = code == 'm' ? "-m" : "-c";
-			options->flag_value = optarg;
-		} else if (kymo_words_add(&options->given[option_of(code)], optarg ? optarg : "")) {
-			return kymo_usage_error(argv, "out of memory");
-		}
-	}
+	if (status >= 0)
+		return status;
+	options->flag = options->module ? "-m" : options->code ? "-c" : NULL;
+	options->flag_value = options->module ? options->module : options->code;
 	if (!options->flag && optind == argc)
-		return kymo_usage_error(argv, "nothing to record: a script, -m, -c or a command is "
-					      "missing");
+		return kymo_usage_error(argv, "nothing to record; name a script, -m MODULE, -c CODE or a command");
 	return -1;
 }
 
-static int read_variable(struct kymo_words *given, const struct setting *setting)
+static int read_variable(struct kymo_words *given, enum kymo_record_option option)
 {
 	char name[32];
 	const char *value;
 
-	variable_name(setting->name, name);
+	variable_name(kymo_record_rows[option].name, name);
 	value = getenv(name);
-	if (!value || !*value || (setting->kind == FLAG && !strcmp(value, "0")))
+	if (!value || !*value || (kind_of(option) == FLAG && !strcmp(value, "0")))
 		return 0;
-	return setting->kind == LIST ? kymo_words_split(given, value) : kymo_words_add(given, value);
+	return kind_of(option) == LIST ? kymo_words_split(given, value) : kymo_words_add(given, value);
 }
 
-static int read_values(struct kymo_words *given, const struct setting *setting, const json_t *values,
+static int read_values(struct kymo_words *given, enum kymo_record_option option, const json_t *values,
 		       struct kymo_error *error)
 {
 	const char *first = json_string_value(json_array_get(values, 0));
 	const json_t *value;
 	size_t at;
 
-	if (setting->kind != LIST && json_array_size(values) != 1)
-		return kymo_fail(error, -EINVAL, "one value is needed");
-	if (setting->kind == FLAG && !strcmp(first, "false"))
+	if (kind_of(option) != LIST && json_array_size(values) != 1)
+		return kymo_fail(error, -EINVAL, "it takes one value");
+	if (kind_of(option) == FLAG && !strcmp(first, "false"))
 		return 0;
-	if (setting->kind == FLAG && strcmp(first, "true") != 0)
-		return kymo_fail(error, -EINVAL, "true or false is needed");
+	if (kind_of(option) == FLAG && strcmp(first, "true") != 0)
+		return kymo_fail(error, -EINVAL, "it must be true or false");
 	json_array_foreach(values, at, value)
 		if (kymo_words_add(given, json_string_value(value)))
 			return kymo_fail(error, -ENOMEM, "out of memory");
@@ -275,7 +306,7 @@ static int read_values(struct kymo_words *given, const struct setting *setting, 
 static int find_setting(const char *name)
 {
 	for (int option = 0; option < KYMO_RECORD_OPTIONS; option++)
-		if (!strcmp(settings[option].name, name))
+		if (!strcmp(kymo_record_rows[option].name, name))
 			return option;
 	return -1;
 }
@@ -296,10 +327,10 @@ static int read_file(struct reading *reading, struct kymo_error *error)
 		int option = find_setting(name);
 
 		if (option < 0)
-			result = kymo_fail(&why, -EINVAL, "there is no such option");
+			result = kymo_fail(&why, -EINVAL, "unknown option");
 		else if (!reading->options->given[option].count)
-			result = read_values(&reading->options->given[option], &settings[option],
-					     values, &why);
+			result = read_values(&reading->options->given[option],
+					     (enum kymo_record_option)option, values, &why);
 		else
 			continue;
 		if (result) {
@@ -317,7 +348,7 @@ static int read_file(struct reading *reading, struct kymo_error *error)
 static int apply_given(struct reading *reading, enum kymo_record_option option,
 		       struct kymo_error *error)
 {
-	const char *name = settings[option].name;
+	const char *name = kymo_record_rows[option].name;
 	struct kymo_error why;
 	char variable[32];
 	int result = apply(reading, option, &why);
@@ -342,7 +373,7 @@ static int complete(struct reading *reading, struct kymo_error *error)
 		if (given[option].count)
 			continue;
 		reading->from[option] = ENVIRONMENT;
-		result = read_variable(&given[option], &settings[option]);
+		result = read_variable(&given[option], (enum kymo_record_option)option);
 	}
 	if (result)
 		return kymo_fail(error, result, "out of memory");
@@ -357,7 +388,7 @@ static int complete(struct reading *reading, struct kymo_error *error)
 }
 
 int kymo_record_options_parse(struct kymo_record_options *options, int argc, char **argv,
-			      const char *help, const char *directory)
+			      const char *directory)
 {
 	struct reading reading = {.options = options, .directory = directory};
 	struct kymo_error error;
@@ -366,7 +397,7 @@ int kymo_record_options_parse(struct kymo_record_options *options, int argc, cha
 	*options = (struct kymo_record_options){.config = KYMO__CONFIG__INIT, .values = KYMO__VALUES__INIT};
 	options->config.policy = KYMO_POLICY_BLOCK;
 	options->config.clock_mode = KYMO_CLOCK_SAMPLED;
-	status = read_command_line(options, argc, argv, help);
+	status = read_command_line(options, argc, argv);
 	if (status < 0 && complete(&reading, &error))
 		status = kymo_usage_error(argv, "%s", error.message);
 	return status;

@@ -8,16 +8,16 @@
 
 #include <stdbool.h>
 
-#include "cli/words.h"
+#include "cli/options.h"
 #include "format/metadata.pb-c.h"
 
 enum kymo_record_option {
 	KYMO_RECORD_EVENTS,
 	KYMO_RECORD_C_CALLS, /* after the events, which it adds to */
+	KYMO_RECORD_VALUES, /* after the events, which must suit */
 	KYMO_RECORD_VALUES_FOR,
 	KYMO_RECORD_REDACT,
 	KYMO_RECORD_VALUES_LIMITS,
-	KYMO_RECORD_VALUES, /* after the events, which must suit, and the other options of values */
 	KYMO_RECORD_POLICY,
 	KYMO_RECORD_CLOCK,
 	KYMO_RECORD_RING_SIZE,
@@ -43,10 +43,14 @@ struct kymo_record_options {
 	Kymo__Values values; /* config.values, where they are recorded */
 	const char *output;  /* as the user wrote it; NULL: none */
 	const char *flag;    /* "-m", "-c" or NULL */
-	char *flag_value;
+	const char *flag_value;
+	const char *module, *code; /* of the flags; NULL: not given */
 	uint64_t attempts; /* at most, until one fails; 0: once, whatever comes of it */
 	struct kymo_words given[KYMO_RECORD_OPTIONS];
 };
+
+/* Of enum kymo_record_option, and then what only the command line has. */
+extern const struct kymo_option kymo_record_rows[];
 
 /*
  * Fill @options; optind is then the first word of what is to be recorded.  Returns an exit
@@ -54,7 +58,7 @@ struct kymo_record_options {
  */
 KYMO_MUST_CHECK
 int kymo_record_options_parse(struct kymo_record_options *options, int argc, char **argv,
-			      const char *help, const char *directory);
+			      const char *directory);
 void kymo_record_options_free(struct kymo_record_options *options);
 
 #endif

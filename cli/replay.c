@@ -4,26 +4,12 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/open.h"
 #include "replay/debugger/console.h"
 #include "replay/moves/named_places.h"
 #include "replay/moves/tests_of.h"
 #include "replay/trace/text.h"
-
-static const char help[] =
-	"usage: kymo replay [options] TRACE\n"
-	"\n"
-	"Step through a recorded run, forwards and backwards: from its end, or where it died, or\n"
-	"where the first test failed.\n"
-	"Commands come from the terminal, or from a pipe; an empty line repeats the last one\n"
-	"that moves or lists, and Ctrl-C ends a long move.\n"
-	"\n"
-	"  --at=WHERE   begin at a time (12.5s, 30ms), an event (#123), N%, start, end, test NAME or a\n"
-	"               mark\n"
-	"  --test=NAME  begin where this test failed; a part of its name is enough\n"
-	"  --follow     the trace is still written: look before each command whether there is more\n"
-	"  --help       this text\n"
-	"\n";
 
 struct wanted {
 	const char *at; /* NULL: where it ended, or a test failed */
@@ -80,31 +66,38 @@ static int open_and_run(const char *verb, const char *path, const struct wanted 
 	return status;
 }
 
-int kymo_command_replay(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"at", required_argument, NULL, 'a'}, {"test", required_argument, NULL, 't'}, {"follow", no_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'}, {0}};
-	struct wanted wanted = {0};
-	const char *path;
-	int option;
+static const struct kymo_option options[] = {
+	{"at", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, at), .value = "WHERE",
+	 .help = "begin at a time (12.5s, 30ms), an event (#123), N%, start, end, test NAME or a mark"},
+	{"test", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, test), .value = "NAME",
+	 .help = "begin where this test failed; a part of its name is enough",
+	 .more = "Tests are found by the marks of Kymo's plugin for pytest. The place is where the exception was raised, in the last "
+		 "attempt that failed. The part of the name must be that of one test alone, or of one that failed. A test that did "
+		 "not fail: where it begins. Without this and --at, a trace in which tests failed is opened where the first one did."},
+	{"follow", 0, KYMO_OPTION_FLAG, .place = offsetof(struct wanted, follows),
+	 .help = "the trace is still being written: look for more of it before each command",
+	 .more = "The place stays the same; `goto end` goes to what was written last of the first thread. A recording is called "
+		 "NAME`.incomplete` until it is over, and is found under its final name then. Each time that it has grown, it is read "
+		 "from its beginning to its end."},
+	{0},
+};
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			kymo_console_put_help(stdout);
-			return KYMO_EXIT_OK;
-		}
-		if (option == 'a')
-			wanted.at = optarg;
-		else if (option == 't')
-			wanted.test = optarg;
-		else if (option == 'f')
-			wanted.follows = true;
-		else
-			return KYMO_EXIT_USAGE;
-	}
-	path = kymo_single_operand(argc, argv, "trace");
-	if (!path)
-		return KYMO_EXIT_USAGE;
-	return open_and_run(argv[0], path, &wanted);
+static int run_replay(int argc, char **argv)
+{
+	struct wanted wanted = {0};
+	int status = kymo_options_parse(&kymo_verb_replay, argc, argv, &wanted, NULL);
+
+	return status < 0 ? open_and_run(argv[0], argv[optind], &wanted) : status;
 }
+
+const struct kymo_verb kymo_verb_replay = {
+	.name = "replay",
+	.summary = "step through a recorded run, forwards and backwards",
+	.operands = "TRACE",
+	.text = "Step through a recorded run, forwards and backwards: from its end, or where it died, or where the first test failed.\n"
+		"Commands come from the terminal, or from a pipe; an empty line repeats the last one that moves or lists, and Ctrl-C "
+		"ends a long move.",
+	.tables = {{options}},
+	.put_epilog = kymo_console_put_help,
+	.run = run_replay,
+};

@@ -4,22 +4,24 @@
 #include "cli/hand_over.h"
 #include "cli/slice_options.h"
 
-static const char help[] =
-	"usage: kymo report [options] -o FILE TRACE\n"
-	"\n"
-	"Make one page of a recorded run, which opens from disk in a browser: functions with their\n"
-	"callers and callees, call graph, timeline of threads, sources with hit counts and times,\n"
-	"losses.\n"
-	"\n"
-	"  -o, --output=FILE    where to write\n"
-	"  -f, --force          replace FILE if it exists\n"
-	KYMO_SLICE_HELP
-	KYMO_SHOWN_HELP
-	"  --overhead=TIME      take so much off for each call and return, in the table of functions\n"
-	"  --python=PROGRAM     the Python to use; else one of the version that recorded\n"
-	"  --help               this text\n";
+static const struct kymo_option options[] = {
+	{"output", 'o', KYMO_OPTION_WORD, .is_required = true, .value = "FILE", .help = "write to FILE"},
+	{"force", 'f', KYMO_OPTION_FLAG, .help = "replace FILE if it exists"},
+	{0},
+};
 
-int kymo_command_report(int argc, char **argv)
+static int run_report(int argc, char **argv)
 {
-	return kymo_hand_over("report", "kymo.profile.report", help, argc, argv);
+	return kymo_hand_over_all(&kymo_verb_report, "kymo.profile.report", argc, argv);
 }
+
+const struct kymo_verb kymo_verb_report = {
+	.name = "report",
+	.summary = "make one page of a recorded run, for a browser",
+	.usage = "[options] -o FILE TRACE",
+	.operands = "TRACE",
+	.text = "Make one page of a recorded run, which opens from disk in a browser: functions with their callers and callees, call graph, "
+		"timeline of threads, sources with hit counts and times, losses.",
+	.tables = {{options}, {kymo_part_options}, {kymo_call_options}, {kymo_profile_options}, {kymo_python_option}},
+	.run = run_report,
+};

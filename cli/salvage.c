@@ -8,21 +8,11 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/sessions.h"
 #include "reader/reader.h"
 #include "replay/trace/text.h"
-
-static const char help[] =
-	"usage: kymo salvage [-o FILE] SESSION | TRACE\n"
-	"\n"
-	"Make a complete trace of what is left of a recording whose reader was killed: of its\n"
-	"session folder, or of its NAME.incomplete, to which the session is found if it is still\n"
-	"there, wherever it lies; else that is said. A cut or damaged trace is written again without\n"
-	"the damage.\n"
-	"\n"
-	"  -o, --output=FILE   the trace (default: where the recording meant it to go)\n"
-	"  --help              this text\n";
 
 /* Where the trace @path was meant to go: an absolute path without ".incomplete". */
 static bool find_output(const char *path, char output[PATH_MAX])
@@ -64,8 +54,8 @@ static int salvage(char **argv, const char *path, const char *output)
 			output = meant;
 	}
 	if (!has_session && !output)
-		return kymo_usage_error(argv, "%s is no folder and no .incomplete file; -o must name "
-					      "the new trace", path);
+		return kymo_usage_error(argv, "%s is neither a session folder nor a .incomplete file; "
+					      "name the new trace with -o FILE", path);
 	kymo_progress_begin(&progress, argv[0], &watch);
 	if (has_session)
 		result = kymo_salvage(dir, named, output, &watch, &error);
@@ -75,30 +65,32 @@ static int salvage(char **argv, const char *path, const char *output)
 	if (!result && !has_end) {
 		fputs("kymo: the session of ", stderr);
 		kymo_text_put(stderr, path);
-		fputs(" is not there any more: events that were not written yet are missing at the end of each thread\n", stderr);
+		fputs(" no longer exists: the last events of each thread, which were not written yet, are missing\n", stderr);
 	}
 	return result ? kymo_report(&error) : KYMO_EXIT_OK;
 }
 
-int kymo_command_salvage(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *output = NULL, *path;
-	int option;
+static const struct kymo_option options[] = {
+	{"output", 'o', KYMO_OPTION_WORD, .value = "FILE", .help = "write the trace to FILE instead of where the recording would have"},
+	{0},
+};
 
-	while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		}
-		if (option != 'o')
-			return KYMO_EXIT_USAGE;
-		output = optarg;
-	}
-	path = kymo_single_operand(argc, argv, "session or trace");
-	return path ? salvage(argv, path, output) : KYMO_EXIT_USAGE;
+static int run_salvage(int argc, char **argv)
+{
+	const char *output = NULL;
+	int status = kymo_options_parse(&kymo_verb_salvage, argc, argv, &output, NULL);
+
+	return status < 0 ? salvage(argv, argv[optind], output) : status;
 }
+
+const struct kymo_verb kymo_verb_salvage = {
+	.name = "salvage",
+	.summary = "make a trace of what a killed reader left",
+	.usage = "[options] SESSION\n[options] TRACE",
+	.operands = "SESSION",
+	.text = "Make a complete trace of what is left of a recording whose reader was killed: of its session folder, or of its "
+		"NAME.incomplete, whose session is used if it still exists, wherever it lies. A cut or damaged trace is written "
+		"again without the damage.",
+	.tables = {{options}},
+	.run = run_salvage,
+};

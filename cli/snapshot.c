@@ -5,16 +5,9 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/sessions.h"
 #include "recorder/recorder.h"
-
-static const char help[] =
-	"usage: kymo snapshot PID\n"
-	"\n"
-	"Keep what the rings of the recording that process PID belongs to hold now. Needed with\n"
-	"--policy=overwrite, where older events make room for newer ones.\n"
-	"\n"
-	"  --help   this text\n";
 
 #define PATIENCE_NS 10000000000U
 
@@ -31,28 +24,30 @@ static int snapshot(pid_t pid, struct kymo_error *error)
 	result = kymo_snapshot(session, "kymo snapshot", PATIENCE_NS);
 	kymo_session_close(session);
 	if (result == -ENOTCONN)
-		return kymo_fail(error, result, "the recording has no reader");
-	return result ? kymo_fail(error, result, "the reader does not answer") : 0;
+		return kymo_fail(error, result, "cannot take a snapshot: the recording has no reader");
+	return result ? kymo_fail(error, result, "cannot take a snapshot: the reader does not answer") : 0;
 }
 
-int kymo_command_snapshot(int argc, char **argv)
+static int run_snapshot(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+	int status = kymo_options_parse(&kymo_verb_snapshot, argc, argv, NULL, NULL);
 	struct kymo_error error;
-	const char *text;
 	uint64_t pid;
-	int option;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option != 'h')
-			return KYMO_EXIT_USAGE;
-		fputs(help, stdout);
-		return KYMO_EXIT_OK;
-	}
-	text = kymo_single_operand(argc, argv, "process id");
-	if (!text || !kymo_parse_number(argv, "PID", text, &pid))
+	if (status >= 0)
+		return status;
+	if (!kymo_parse_number(argv, "PID", argv[optind], &pid))
 		return KYMO_EXIT_USAGE;
 	if (!pid || pid > INT32_MAX)
-		return kymo_usage_error(argv, "PID: '%s' is no process id", text);
+		return kymo_usage_error(argv, "PID: '%s' is not a process id", argv[optind]);
 	return snapshot((pid_t)pid, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
 }
+
+const struct kymo_verb kymo_verb_snapshot = {
+	.name = "snapshot",
+	.summary = "write what the rings of a running process hold now",
+	.operands = "PID",
+	.text = "Write what the rings of the recording that process PID belongs to hold now to its trace. Needed with "
+		"--policy=overwrite, where newer events overwrite older ones.",
+	.run = run_snapshot,
+};

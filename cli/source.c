@@ -8,19 +8,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/text.h"
 #include "replay/trace/sources.h"
-
-static const char help[] =
-	"usage: kymo source [--pid=PID] TRACE [FILE]\n"
-	"\n"
-	"Print FILE as it was when it was recorded: a name as in kymo events, or the end of only\n"
-	"one of them, as in pkg/module.py. Without FILE: the names of all that were recorded, with\n"
-	"the size of their text. It is verified if it is known to be what ran.\n"
-	"\n"
-	"  --pid=PID   as this process had it; else as the first one had it\n"
-	"  --help      this text\n";
 
 static const struct kymo_traced_process *process_of(const struct kymo_timeline *timeline, uint64_t pid)
 {
@@ -79,12 +70,12 @@ static int find(const struct kymo_definitions *definitions, const char *name, co
 		if (!is_end_of(name, places[i].file))
 			continue;
 		if (*found && strcmp((*found)->file, places[i].file) != 0)
-			return kymo_fail(error, -EINVAL, "%s may be %s or %s", name, (*found)->file,
+			return kymo_fail(error, -EINVAL, "%s is ambiguous: it may be %s or %s", name, (*found)->file,
 					 places[i].file);
 		if (!*found)
 			*found = &places[i];
 	}
-	return *found ? 0 : kymo_fail(error, -ENOENT, "the trace has no source of %s", name);
+	return *found ? 0 : kymo_fail(error, -ENOENT, "the trace has no source file %s", name);
 }
 
 static int print(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const char *name,
@@ -110,35 +101,27 @@ static int print(struct kymo_timeline *timeline, const struct kymo_traced_proces
 	return result;
 }
 
-int kymo_command_source(int argc, char **argv)
+static const struct kymo_option options[] = {
+	{"pid", 0, KYMO_OPTION_COUNT, .value = "PID", .help = "print FILE as this process had it, instead of the first one that had it"},
+	{0},
+};
+
+static int run_source(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"pid", required_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
 	const struct kymo_traced_process *process = NULL;
 	struct kymo_timeline timeline;
 	struct kymo_error error;
 	uint64_t pid = 0;
-	int option, result = 0;
+	int result = 0, status = kymo_options_parse(&kymo_verb_source, argc, argv, &pid, NULL);
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		}
-		if (option != 'p' || !kymo_parse_number(argv, "--pid", optarg, &pid))
-			return KYMO_EXIT_USAGE;
-	}
-	if (optind == argc || argc - optind > 2)
-		return kymo_usage_error(argv, "a trace is needed, and at most one file");
+	if (status >= 0)
+		return status;
 	if (kymo_timeline_open(&timeline, argv[optind], 0, &error))
 		return kymo_report(&error);
 	if (pid)
 		process = process_of(&timeline, pid);
 	if (pid && !process)
-		result = kymo_fail(&error, -ESRCH, "there is no process %" PRIu64 " in the trace", pid);
+		result = kymo_fail(&error, -ESRCH, "the trace has no process %" PRIu64, pid);
 	else if (argc - optind == 2)
 		result = print(&timeline, process, argv[optind + 1], &error);
 	else
@@ -147,3 +130,14 @@ int kymo_command_source(int argc, char **argv)
 	kymo_timeline_close(&timeline);
 	return result ? kymo_report(&error) : KYMO_EXIT_OK;
 }
+
+const struct kymo_verb kymo_verb_source = {
+	.name = "source",
+	.summary = "print source files as they were when they were recorded",
+	.operands = "TRACE [FILE]",
+	.text = "Print FILE as it was when it was recorded: a name as in kymo events, or the end of only one of them, as in "
+		"pkg/module.py. Without FILE: list the files that were recorded, with the size of their text; one is verified if "
+		"it is known to be what ran.",
+	.tables = {{options}},
+	.run = run_source,
+};

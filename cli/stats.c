@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `kymo stats`: counts, for those who look after the recording itself. */
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,30 +9,8 @@
 #include "cli/command.h"
 #include "cli/hand_over.h"
 #include "cli/overview.h"
+#include "cli/slice_options.h"
 #include "replay/trace/text.h"
-
-static const char help[] =
-	"usage: kymo stats TRACE\n"
-	"       kymo stats --callers=GLOB|--callees=GLOB [options] TRACE\n"
-	"\n"
-	"Print counts of a trace: events per kind and per function, frames and their bytes,\n"
-	"values and their bytes, definitions, what stayed undefined, stalls, threads that were\n"
-	"not recorded.\n"
-	"Or who called functions, or what these called, how often, and the time that it took.\n"
-	"\n"
-	"  --callers=GLOB       who called the functions whose qualified name is like this\n"
-	"  --callees=GLOB       what these called\n"
-	"  --help               this text\n"
-	"\n"
-	"Which calls are meant, with one of these:\n"
-	"  --from=TIME          only from here on: seconds since the start, or 12ms, 30us or 5ns\n"
-	"  --to=TIME            only up to here\n"
-	"  --process=PID        only of this process\n"
-	"  --thread=T           only of this thread: its native id, its number or its name\n"
-	"  --test=ID            only what ran in this test, or context\n"
-	"  --function=GLOB      only calls of such functions, with all that they call\n"
-	"  --min-duration=TIME  no calls that took less, nor what they called\n"
-	"  --python=PROGRAM     the Python that prints them; else one of the version that recorded\n";
 
 #define FUNCTIONS_SHOWN 30
 
@@ -182,25 +161,63 @@ static bool print_functions(const struct kymo_definitions *definitions)
 	return true;
 }
 
-int kymo_command_stats(int argc, char **argv)
+struct wanted {
+	const char *callers, *callees;
+	struct kymo_slice slice;
+};
+
+static const struct kymo_option options[] = {
+	{"callers", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, callers), .value = "GLOB",
+	 .help = "show who called the functions whose qualified name matches GLOB"},
+	{"callees", 0, KYMO_OPTION_WORD, .place = offsetof(struct wanted, callees), .value = "GLOB", .help = "show what these functions called"},
+	{0},
+};
+
+static int print_counts(const struct kymo_overview *overview)
 {
 	struct kymo_error error = {"out of memory"};
-	struct kymo_overview overview;
-	int status;
 
-	for (int i = 1; i < argc; i++)
-		if (!strncmp(argv[i], "--calle", strlen("--calle")))
-			return kymo_hand_over("stats", "kymo.profile.stats", help, argc, argv);
-	status = kymo_overview_begin(&overview, argc, argv, help, NULL);
+	print_kinds(&overview->total);
+	print_values(&overview->total);
+	print_file(&overview->timeline);
+	print_ends(&overview->timeline.definitions);
+	return print_functions(&overview->timeline.definitions) ? KYMO_EXIT_OK : kymo_report(&error);
+}
+
+static int run_stats(int argc, char **argv)
+{
+	struct wanted wanted = {.slice = KYMO_SLICE_ALL};
+	struct kymo_overview overview;
+	struct kymo_words words = {0};
+	int status = kymo_options_parse(&kymo_verb_stats, argc, argv, &wanted, &words);
 
 	if (status >= 0)
 		return status;
-	print_kinds(&overview.total);
-	print_values(&overview.total);
-	print_file(&overview.timeline);
-	print_ends(&overview.timeline.definitions);
-	status = print_functions(&overview.timeline.definitions) ? KYMO_EXIT_OK
-								 : kymo_report(&error);
+	if (wanted.callers && wanted.callees)
+		return kymo_usage_error(argv, "--callers and --callees exclude each other");
+	if (wanted.callers || wanted.callees)
+		return kymo_hand_over("stats", "kymo.profile.stats", &words, argv + optind);
+	if (words.count)
+		return kymo_usage_error(argv, "the other options need --callers or --callees");
+	status = kymo_overview_open(&overview, argv[0], argv[optind]);
+	if (status)
+		return status;
+	status = print_counts(&overview);
 	kymo_overview_close(&overview);
 	return status;
 }
+
+const struct kymo_verb kymo_verb_stats = {
+	.name = "stats",
+	.summary = "count events per kind and function, and show callers and callees",
+	.usage = "TRACE\n--callers=GLOB|--callees=GLOB [options] TRACE",
+	.operands = "TRACE",
+	.text = "Print counts of a trace: events per kind and per function, frames and their bytes, values and their bytes, "
+		"definitions, what stayed undefined, stalls, threads that were not recorded.\n"
+		"Or print who called functions, or what these called, how often, and the time that it took.",
+	.tables = {{options},
+		   {kymo_part_options, offsetof(struct wanted, slice), "Which calls --callers and --callees show"},
+		   {kymo_call_options, offsetof(struct wanted, slice)},
+		   {kymo_python_option}},
+	.run = run_stats,
+};

@@ -3,26 +3,29 @@
 #include "cli/command.h"
 #include "cli/hand_over.h"
 
-static const char help[] =
-	"usage: kymo suspects [options] --pass TRACE… --fail TRACE…\n"
-	"\n"
-	"What goes with failing: lines, branches, calls, exceptions, orders and, where they were\n"
-	"recorded, values that attempts which failed have, and those which passed have not, ranked.\n"
-	"\n"
-	"  --pass=TRACE…      attempts that passed\n"
-	"  --fail=TRACE…      attempts that failed\n"
-	"  --test=ID          only what ran in this test\n"
-	"  --measure=NAME     ochiai, tarantula or dstar\n"
-	"  --limit=N          so many suspects; 10 if not given\n"
-	"  --json             as JSON\n"
-	"  --source=PLACE     files of this folder or package alone\n"
-	"  --include=PATTERN  files alone whose name matches\n"
-	"  --omit=PATTERN     no files whose name matches\n"
-	"  --rcfile=FILE      coverage.py's settings, as of kymo coverage\n"
-	"  --python=PROGRAM   the Python to use; else one of the version that recorded\n"
-	"  --help             this text\n";
+static const struct kymo_option options[] = {
+	{"pass", 0, KYMO_OPTION_OPERANDS, .is_required = true, .value = "TRACE…", .help = "attempts that passed, at least one"},
+	{"fail", 0, KYMO_OPTION_OPERANDS, .is_required = true, .value = "TRACE…", .help = "attempts that failed, at least one"},
+	{"test", 0, KYMO_OPTION_WORD, .value = "ID", .help = "compare only what ran in this test, or in this context"},
+	{"measure", 0, KYMO_OPTION_CHOICE, .value = "NAME", .choices = "ochiai tarantula dstar",
+	 .help = "rank by ochiai (default), tarantula or dstar"},
+	{"limit", 0, KYMO_OPTION_COUNT, .value = "N", .help = "print at most N suspects (default: 10)"},
+	{"json", 0, KYMO_OPTION_FLAG, .help = "print one JSON object", .more = "A score that is infinite is null."},
+	{0},
+};
 
-int kymo_command_suspects(int argc, char **argv)
+static int run_suspects(int argc, char **argv)
 {
-	return kymo_hand_over("suspects", "kymo.suspects.command", help, argc, argv);
+	return kymo_hand_over_all(&kymo_verb_suspects, "kymo.suspects.command", argc, argv);
 }
+
+const struct kymo_verb kymo_verb_suspects = {
+	.name = "suspects",
+	.summary = "rank what runs that failed have in common, over many attempts",
+	.usage = "[options] --pass TRACE… --fail TRACE…",
+	.operands = "",
+	.text = "Rank what attempts that failed have in common, and those that passed do not: lines, branches, calls, exceptions, orders "
+		"and, where they were recorded, values.",
+	.tables = {{options}, {kymo_scope_options}, {kymo_python_option}},
+	.run = run_suspects,
+};

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/event_json.h"
-#include "cli/words.h"
+#include "cli/options.h"
 #include "cli/unrecorded.h"
 #include "replay/trace/describe.h"
 #include "replay/values/event_values.h"
@@ -18,24 +18,6 @@
 #include "replay/trace/shown_files.h"
 #include "replay/trace/text.h"
 #include "replay/decode/thread_cursor.h"
-
-static const char help[] =
-	"usage: kymo tail [options] TRACE\n"
-	"\n"
-	"Print the last events of every thread, the newest last, and how each process ended; then\n"
-	"those that are not recorded, and why. Events of code that is not the project's, as of\n"
-	"libraries, are counted where they were.\n"
-	"\n"
-	"  -n N               so many events of each thread (default: 10)\n"
-	"  --all              also what is of other code than the project's\n"
-	"  --file GLOB        only of code from files like this; without a / the last part counts\n"
-	"  --kind K[,K…]      only these events, e.g. LINE,RAISE\n"
-	"  --omit GLOB        no events of code from files like this; may be repeated\n"
-	"  --last TIME        only of the last seconds before its end: 1.5, or 12ms, 30us, 5ns\n"
-	"  --until-mark TEXT  end where the last mark with this text is\n"
-	"  --process PID      only of this process\n"
-	"  --json             one JSON object, of all code\n"
-	"  --help             this text\n";
 
 #define DEFAULT_EVENTS 10
 #define MAX_EVENTS 1000000
@@ -405,68 +387,25 @@ static int64_t start_of_last(struct kymo_timeline *timeline, const struct newest
 	return end_ns < INT64_MIN + newest->last_ns ? INT64_MIN : end_ns - newest->last_ns;
 }
 
-/* Returns an exit status, or -1 to go on. */
-static int parse(int argc, char **argv, struct newest *newest)
-{
-	static const struct option options[] = {
-		{"kind", required_argument, NULL, 'k'}, {"omit", required_argument, NULL, 'o'},
-		{"last", required_argument, NULL, 'l'}, {"process", required_argument, NULL, 'p'},
-		{"json", no_argument, NULL, 'j'},	{"until-mark", required_argument, NULL, 'm'},
-		{"all", no_argument, NULL, 'a'},
-		{"file", required_argument, NULL, 'f'}, {"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	bool is_good = true;
-	int option;
-
-	while (is_good && (option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'n':
-			is_good = kymo_parse_number(argv, "-n", optarg, &newest->room);
-			if (is_good && (!newest->room || newest->room > MAX_EVENTS))
-				return kymo_usage_error(argv, "-n: from 1 to %d", MAX_EVENTS);
-			break;
-		case 'k':
-			is_good = kymo_parse_kinds(argv, optarg, &newest->kinds);
-			break;
-		case 'o':
-			if (kymo_words_add(&newest->omitted, optarg))
-				return kymo_usage_error(argv, "out of memory");
-			break;
-		case 'l':
-			if (!kymo_parse_time(optarg, &newest->last_ns) || newest->last_ns < 0)
-				return kymo_usage_error(argv, "--last: '%s' is no time; write 1.5, 12ms, 30us or 5ns",
-							optarg);
-			break;
-		case 'm':
-			newest->mark = optarg;
-			break;
-		case 'p':
-			is_good = kymo_parse_number(argv, "--process", optarg, &newest->process);
-			break;
-		case 'a':
-			newest->is_all = true;
-			break;
-		case 'f':
-			newest->shown.file = optarg;
-			break;
-		case 'j':
-			newest->as_json = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return KYMO_EXIT_OK;
-		default:
-			is_good = false;
-		}
-	}
-	if (is_good && newest->is_all && newest->shown.file)
-		return kymo_usage_error(argv, "--all and --file exclude each other");
-	/* Programs get all of it, unless they say what they want. */
-	newest->is_all |= newest->as_json && !newest->shown.file;
-	newest->folds = !newest->is_all && !newest->shown.file;
-	return is_good ? -1 : KYMO_EXIT_USAGE;
-}
+static const struct kymo_option options[] = {
+	{NULL, 'n', KYMO_OPTION_COUNT, .place = offsetof(struct newest, room), .value = "N", .help = "print N events of each thread (default: 10)"},
+	{"all", 0, KYMO_OPTION_FLAG, .place = offsetof(struct newest, is_all), .help = "print events of code that is not the project's, too"},
+	{"file", 0, KYMO_OPTION_WORD, .place = offsetof(struct newest, shown.file), .value = "GLOB",
+	 .help = "print only events of code from files that match GLOB; without a / it is matched against the last part of the name"},
+	{"kind", 0, KYMO_OPTION_KINDS, .place = offsetof(struct newest, kinds), .value = "KIND,…",
+	 .help = "print only events of these kinds, such as LINE,RAISE"},
+	{"omit", 0, KYMO_OPTION_LIST, .place = offsetof(struct newest, omitted), .value = "GLOB",
+	 .help = "skip events of code from files that match GLOB; may be repeated"},
+	{"last", 0, KYMO_OPTION_DURATION, .place = offsetof(struct newest, last_ns), .value = "TIME",
+	 .help = "print only what happened in the last seconds before the end: 1.5, or 12ms, 30us, 5ns"},
+	{"until-mark", 0, KYMO_OPTION_WORD, .place = offsetof(struct newest, mark), .value = "TEXT",
+	 .help = "end at the last mark with this text, as if the trace did"},
+	{"process", 0, KYMO_OPTION_COUNT, .place = offsetof(struct newest, process), .value = "PID", .help = "show this process only"},
+	{"json", 0, KYMO_OPTION_FLAG, .place = offsetof(struct newest, as_json), .help = "print one JSON object, of all code",
+	 .more = "It has `processes`, each with its `pid`, its `end` and its `threads`, each with its `events`, which are as "
+		 "kymo-events(1) has them. With --file, events are those of the files that match."},
+	{0},
+};
 
 static int tail(const char *path, struct newest *newest)
 {
@@ -501,16 +440,30 @@ static int tail(const char *path, struct newest *newest)
 	return status;
 }
 
-int kymo_command_tail(int argc, char **argv)
+static int run_tail(int argc, char **argv)
 {
 	struct newest newest = {.room = DEFAULT_EVENTS, .last_ns = -1};
-	int status = parse(argc, argv, &newest);
-	const char *path;
+	int status = kymo_options_parse(&kymo_verb_tail, argc, argv, &newest, NULL);
 
-	if (status < 0) {
-		path = kymo_single_operand(argc, argv, "trace");
-		status = path ? tail(path, &newest) : KYMO_EXIT_USAGE;
-	}
+	if (status < 0 && newest.room > MAX_EVENTS)
+		status = kymo_usage_error(argv, "-n: %" PRIu64 " is too many; at most %d events are kept", newest.room, MAX_EVENTS);
+	else if (status < 0 && newest.is_all && newest.shown.file)
+		status = kymo_usage_error(argv, "--all and --file exclude each other");
+	/* Programs get all of it, unless they say what they want. */
+	newest.is_all |= newest.as_json && !newest.shown.file;
+	newest.folds = !newest.is_all && !newest.shown.file;
+	if (status < 0)
+		status = tail(argv[optind], &newest);
 	kymo_words_free(&newest.omitted);
 	return status;
 }
+
+const struct kymo_verb kymo_verb_tail = {
+	.name = "tail",
+	.summary = "print the last events of every thread, and how the process ended",
+	.operands = "TRACE",
+	.text = "Print the last events of every thread, the newest last, and how each process ended; then those that were not recorded, "
+		"and why. Events of code that is not the project's, such as that of libraries, are only counted.",
+	.tables = {{options}},
+	.run = run_tail,
+};

@@ -2,6 +2,7 @@
 /* `kymo top`: finds the trace that a process is recorded into, and hands over to the package. */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,24 +13,6 @@
 #include "cli/sessions.h"
 #include "cli/slice_options.h"
 #include "reader/output_name.h"
-
-static const char help[] =
-	"usage: kymo top [options] TRACE|PID\n"
-	"\n"
-	"Print the functions that took most time, themselves or with all that they called, or that\n"
-	"were called most often: the project's, and in one row what others took. Of a recording\n"
-	"that still runs, named by its NAME.incomplete or a process of it, again and again on a\n"
-	"terminal: ENTER prints anew, q ends.\n"
-	"\n"
-	"  --sort=COLUMN        self, total or calls; self if not given\n"
-	"  -n N                 so many functions; 30 if not given, or as many as the terminal has\n"
-	"                       room for\n"
-	"  --interval=TIME      how long to wait before it is printed again; 2 if not given\n"
-	KYMO_SLICE_HELP
-	KYMO_SHOWN_HELP
-	"  --overhead=TIME      take so much off for each call and return\n"
-	"  --python=PROGRAM     the Python to use; else one of the version that recorded\n"
-	"  --help               this text\n";
 
 static const char suffix[] = ".incomplete";
 
@@ -87,7 +70,7 @@ static int find_trace(pid_t pid, char path[PATH_MAX], struct kymo_error *error)
 	if (result)
 		return result;
 	if (kymo_session_read(dir, &page, &config))
-		return kymo_fail(error, -EBADMSG, "%s is no session that can be read", dir);
+		return kymo_fail(error, -EBADMSG, "cannot read the session %s", dir);
 	result = snprintf(path, PATH_MAX, "%s%s", config->output, suffix);
 	kymo__config__free_unpacked(config, NULL);
 	return result < PATH_MAX ? 0 : kymo_fail(error, -ENAMETOOLONG, "the name of the trace is too long");
@@ -110,52 +93,42 @@ static bool is_being_written(const char *path)
 	return is_locked;
 }
 
-/* The operand among the words, which may be anywhere; NULL: there is not one. */
-static char **find_operand(int argc, char **argv)
+static const struct kymo_option options[] = {
+	{"sort", 0, KYMO_OPTION_CHOICE, .value = "COLUMN", .choices = "self total calls", .help = "sort by self (default), total or calls"},
+	{NULL, 'n', KYMO_OPTION_COUNT, .value = "N", .help = "print N functions (default: 30, or as many as fit on the terminal)"},
+	{"interval", 0, KYMO_OPTION_DURATION, .value = "TIME", .help = "print again after TIME (default: 2 seconds)"},
+	{0},
+};
+
+static int run_top(int argc, char **argv)
 {
-	static const char *const with_value[] = {
-		"--sort", "-n", "--interval", "--from", "--to", "--process", "--thread", "--test", "--function",
-		"--min-duration", "--overhead", "--python", "--file",
-	};
-	char **operand = NULL;
-
-	for (int i = 1; i < argc; i++) {
-		bool has_value = false;
-
-		for (size_t o = 0; o < sizeof with_value / sizeof *with_value; o++)
-			has_value |= !strcmp(argv[i], with_value[o]);
-		if (has_value)
-			i++;
-		else if (argv[i][0] != '-' || !argv[i][1]) {
-			if (operand)
-				return NULL;
-			operand = &argv[i];
-		}
-	}
-	return operand;
-}
-
-int kymo_command_top(int argc, char **argv)
-{
-	static char live[] = "--live", path[PATH_MAX];
-	char **operand = find_operand(argc, argv), **words;
+	struct kymo_words words = {0};
+	char path[PATH_MAX], *end, **operand;
 	struct kymo_error error;
-	char *end;
-	unsigned long pid = operand ? strtoul(*operand, &end, 10) : 0;
+	unsigned long pid;
+	int status = kymo_options_parse(&kymo_verb_top, argc, argv, NULL, &words);
 
+	if (status >= 0)
+		return status;
+	operand = argv + optind;
+	pid = strtoul(*operand, &end, 10);
 	if (pid && !*end && pid <= INT32_MAX && access(*operand, F_OK)) {
 		if (find_trace((pid_t)pid, path, &error))
 			return kymo_report(&error);
 		*operand = path;
 	}
-	if (!operand || !is_being_written(*operand))
-		return kymo_hand_over("top", "kymo.profile.top", help, argc, argv);
-	words = calloc((size_t)argc + 2, sizeof *words);
-	if (!words) {
-		kymo_fail(&error, -ENOMEM, "out of memory");
-		return kymo_report(&error);
-	}
-	memcpy(words, argv, (size_t)argc * sizeof *words);
-	words[argc] = live;
-	return kymo_hand_over("top", "kymo.profile.top", help, argc + 1, words);
+	if (is_being_written(*operand) && kymo_words_add(&words, "live="))
+		return kymo_usage_error(argv, "out of memory");
+	return kymo_hand_over("top", "kymo.profile.top", &words, operand);
 }
+
+const struct kymo_verb kymo_verb_top = {
+	.name = "top",
+	.summary = "show the functions that took the most time, also of a running recording",
+	.operands = "TRACE|PID",
+	.text = "Print the functions that took the most time, themselves or with all that they called, or that were called most often: the "
+		"project's, and in one row what others took. Of a recording that is still running, named by its NAME.incomplete or a "
+		"process of it, again and again on a terminal: ENTER prints it now, q quits.",
+	.tables = {{options}, {kymo_part_options}, {kymo_call_options}, {kymo_profile_options}, {kymo_python_option}},
+	.run = run_top,
+};

@@ -5,20 +5,11 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "replay/trace/describe.h"
 #include "replay/decode/summary.h"
 #include "replay/trace/text.h"
-
-static const char help[] =
-	"usage: kymo verify TRACE\n"
-	"\n"
-	"Check every frame, definition and record of a trace, and that its index lists them.\n"
-	"Prints what is damaged, with the offset in the file; the exit status is 1 then.\n"
-	"Events that were lost while recording, and are counted, are no damage; if a full disk or\n"
-	"--max-size cut the trace short, that is said.\n"
-	"\n"
-	"  --help   this text\n";
 
 /* Decode everything.  What is damaged is in timeline->trace.damage afterwards. */
 static int decode(struct kymo_timeline *timeline, const char *path, struct kymo_summary *summary,
@@ -73,12 +64,12 @@ static int verify(const char *verb, const char *path)
 		fprintf(stderr, "kymo: %s left out: they would take too much memory\n",
 			kymo_text_counted(timeline.definitions.left_out, "definition", text));
 	if (summary.values_damaged) {
-		fprintf(stderr, "kymo: the values of %s could not all be read\n", kymo_text_counted(summary.values_damaged, "event", text));
+		fprintf(stderr, "kymo: the values of %s are damaged\n", kymo_text_counted(summary.values_damaged, "event", text));
 		is_good = false;
 	}
 	if (!timeline.trace.is_complete) {
-		fprintf(stderr, "kymo: the trace has no end: its writer was killed, or it was cut "
-				"(kymo salvage completes it)\n");
+		fprintf(stderr, "kymo: the trace has no end: its writer was killed, or it was cut; "
+				"kymo salvage completes it\n");
 		is_good = false;
 	} else if (!index_is_good(&timeline.trace, path)) {
 		fprintf(stderr, "kymo: the index does not list the frames of the file\n");
@@ -98,18 +89,19 @@ static int verify(const char *verb, const char *path)
 	return is_good ? KYMO_EXIT_OK : KYMO_EXIT_FAILURE;
 }
 
-int kymo_command_verify(int argc, char **argv)
+static int run_verify(int argc, char **argv)
 {
-	static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
-	const char *path;
-	int option;
+	int status = kymo_options_parse(&kymo_verb_verify, argc, argv, NULL, NULL);
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (option != 'h')
-			return KYMO_EXIT_USAGE;
-		fputs(help, stdout);
-		return KYMO_EXIT_OK;
-	}
-	path = kymo_single_operand(argc, argv, "trace");
-	return path ? verify(argv[0], path) : KYMO_EXIT_USAGE;
+	return status < 0 ? verify(argv[0], argv[optind]) : status;
 }
+
+const struct kymo_verb kymo_verb_verify = {
+	.name = "verify",
+	.summary = "check every byte of a trace",
+	.operands = "TRACE",
+	.text = "Check every frame, definition and record of a trace, and that its index lists them. Print what is damaged, with the "
+		"offset in the file; the exit status is 1 then. Events that were lost while recording, and are counted, are not damage; "
+		"if a full disk or --max-size cut the trace short, that is printed.",
+	.run = run_verify,
+};

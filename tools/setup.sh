@@ -4,7 +4,7 @@
 
 packages=(gcc libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev liblz4-dev libjansson-dev
     libxxhash-dev libisal-dev libsqlite3-dev libedit-dev libcriterion-dev)
-consumers=(g++ lcov libxml2-utils valgrind) # of Kymo's headers and of what it writes, for its tests
+consumers=(g++ lcov libxml2-utils valgrind zsh fish) # of Kymo's headers and of what it writes, for its tests
 viewers=(chromium-headless-shell npm) # the same, but large: with one version, where a package has them
 editors=(emacs-nox elpa-dape neovim) # real clients of the debug adapter, likewise
 versions=(3.15 3.14 3.13 3.12)

@@ -201,7 +201,6 @@ static int list_threads(struct stream *stream, const struct kymo_arrow_slice *sl
 	struct kymo_slice wanted = {
 		.from_ns = slice->from_ns,
 		.to_ns = slice->to_ns,
-		.has_process = slice->process,
 		.process = slice->process,
 		.thread = slice->thread_named,
 	};

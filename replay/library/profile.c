@@ -159,7 +159,6 @@ int kymo_profile_read(const char *path, const struct kymo_profile_slice *wanted,
 	const struct kymo_slice slice = {
 		.from_ns = wanted->from_ns,
 		.to_ns = wanted->to_ns,
-		.has_process = wanted->process != 0,
 		.process = (uint64_t)wanted->process,
 		.thread = wanted->thread,
 		.function = wanted->function,

@@ -223,7 +223,6 @@ static int read_all(struct slices *slices, const struct kymo_profile_slice *aske
 {
 	struct kymo_slice wanted = {.from_ns = asked->from_ns,
 				    .to_ns = asked->to_ns,
-				    .has_process = asked->process != 0,
 				    .process = (uint64_t)asked->process,
 				    .thread = asked->thread,
 				    .function = asked->function,

@@ -40,7 +40,7 @@ bool kymo_slice_wants_stream(const struct kymo_slice *slice, const struct kymo_s
 {
 	char number[24];
 
-	if (slice->has_process && stream->process->pid != slice->process)
+	if (slice->process && stream->process->pid != slice->process)
 		return false;
 	if (stream->start_ns > slice->to_ns)
 		return false;

@@ -10,8 +10,7 @@ struct kymo_contexts;
 /* All of it: KYMO_SLICE_ALL. */
 struct kymo_slice {
 	int64_t from_ns, to_ns;
-	bool has_process;
-	uint64_t process;     /* its pid */
+	uint64_t process;     /* its pid; 0: all */
 	const char *thread;   /* native id, number or name; NULL: all */
 	const char *function; /* glob of qualified names: only calls of such, with all that they call; NULL: all */
 	const char *test;     /* what ran in this context or its phases; NULL: all */

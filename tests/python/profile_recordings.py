@@ -130,7 +130,7 @@ def export(kymo, folder):
 
     def run(trace, form, *options):
         out = folder / f"{trace.name}.{len(list(folder.iterdir()))}.{form}"
-        assert main(["export", "--format", form, "-o", str(out), *options, str(trace)], "0") == 0
+        assert main(["export", f"format={form}", f"output={out}", *(option.removeprefix("--") for option in options), "--", str(trace)], "0") == 0
         return out
     return run
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import BUILD
+from conftest import BUILD, KYMO, environment
 from streams import threads_of
 
 import kymo as library
@@ -383,13 +383,9 @@ def test_duckdb(recordings):
 
 @pytest.fixture
 def export(tmp_path):
-    """As the native program starts it: without its environment's packages, which it adds itself."""
-    code = ("import sys; sys.path.insert(0, sys.argv[1]); {}from kymo.arrow.export import main; "
-            "sys.exit(main(sys.argv[2:]))")
-
-    def run(*words, before="", **options):
-        words = [sys.executable, "-ISc", code.format(before), BUILD / "python", "export", *words]
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, **options)
+    def run(*words, **options):
+        words = [KYMO, "export", f"--python={sys.executable}", *words]
+        return subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, **options)
     return run
 
 
@@ -449,10 +445,10 @@ def test_export_refuses(recordings, export, tmp_path):
     for message, status, words in [
         ("there: exists already; -f replaces it", 1, (trace, "--format=arrow", "-o", "there")),
         ("none/where: No such file", 1, (trace, "--format=arrow", "-o", "none/where")),
-        ("'LIME': no such event", 1, (trace, "--format=arrow", "--kind=LIME")),
+        ("unknown event 'LIME'", 2, (trace, "--format=arrow", "--kind=LIME")),
         ("there is no test 'a' in the trace", 1, (recordings["contexts"], "--format=arrow", "--test=a")),
         ("nowhere: No such file or directory", 1, ("nowhere", "--format=parquet")),
-        ("'soon' is no time", 2, (trace, "--format=parquet", "--from=soon")),
+        ("'soon' is not a time", 2, (trace, "--format=parquet", "--from=soon")),
         ("--min-duration chooses calls, and parquet has events, which have no duration", 2,
          (trace, "--format=parquet", "--min-duration=1ms")),
     ]:
@@ -464,10 +460,13 @@ def test_export_refuses(recordings, export, tmp_path):
     assert (tmp_path / "there").read_bytes()[:6] == b"ARROW1"
 
 
-def test_export_without_pyarrow_says_what_to_do(recordings, export):
-    done = export(recordings["calls"], "--format=arrow", before="sys.modules['pyarrow'] = None; ", text=True)
+def test_export_without_pyarrow_says_what_to_do(recordings):
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); sys.modules['pyarrow'] = None; from kymo.arrow.export import main; "
+            "sys.exit(main(sys.argv[2:]))")
+    words = [sys.executable, "-ISc", code, BUILD / "python", "export", "format=arrow", "--", recordings["calls"]]
+    done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == ""
-    assert "this needs pyarrow" in done.stderr and "-m pip install pyarrow" in done.stderr
+    assert "it needs pyarrow" in done.stderr and "-m pip install pyarrow" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -61,10 +61,10 @@ def test_the_nearest_file_counts_and_only_with_the_text(project, configuration):
 
 
 @pytest.mark.parametrize("lines, says", [
-    (['event = "LINE"'], "[tool.kymo] event: there is no such option"),
+    (['event = "LINE"'], "[tool.kymo] event: unknown option"),
     (['policy = "never"'], "[tool.kymo] policy: 'never' is no policy: use block, drop or overwrite"),
-    (['policy = ["drop", "block"]'], "[tool.kymo] policy: one value is needed"),
-    (['no-stdlib = "yes"'], "[tool.kymo] no-stdlib: true or false is needed"),
+    (['policy = ["drop", "block"]'], "[tool.kymo] policy: it takes one value"),
+    (['no-stdlib = "yes"'], "[tool.kymo] no-stdlib: it must be true or false"),
     (["policy = drop"], "Invalid value"),
 ])
 def test_a_mistake_in_the_file_is_one_line_that_names_it(kymo, project, lines, says):

@@ -61,7 +61,7 @@ def test_one_chunk_and_a_line(kymo, record):
     told = re.fullmatch(r"(\d+) chunks?, (\d+) lines? run: \d+ bytes of index, made\n", kymo("index", trace).stdout)
     assert told and told[1] == "1"
     assert told[0].startswith("1 chunk, 1 line run:")
-    assert kymo("index", trace).stdout == told[0].replace("made", "there already")
+    assert kymo("index", trace).stdout == told[0].replace("made", "already there")
 
 
 PROGRAM = """\
@@ -77,7 +77,7 @@ def test_a_recording_that_is_not_over_keeps_none(kymo, tmp_path):
     with subprocess.Popen([KYMO, "record", "-q", "-o", "run.kymo", "--include=program.py", "program.py"], cwd=tmp_path,
                           env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         kymo("snapshot", process.stdout.readline().strip())
-        assert kymo("index", trace).stdout.endswith("of index, which is not kept before the recording is over\n")
+        assert kymo("index", trace).stdout.endswith("of index, not kept, because the recording is not over\n")
         kymo("replay", trace, input="where\n")
         process.communicate(timeout=TIMEOUT)
     kymo("replay", tmp_path / "run.kymo", input="where\n")

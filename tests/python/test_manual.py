@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual pages and the completions against what --help says; the form of all documents."""
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from conftest import KYMO, ROOT, environment
+from terminal import Terminal
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import man_options
 
 MAN = ROOT / "docs" / "man"
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *MAN.glob("*.1")])
+COMPLETIONS = ROOT / "cli" / "completions"
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES"]
 
 
@@ -68,6 +77,48 @@ def test_the_pages_are_well_formed():
         assert (done.returncode, done.stderr) == (0, ""), page
 
 
+def test_options_and_summaries_are_those_of_the_program():
+    """`./dev man` makes them."""
+    for name, text in man_options.pages(KYMO, MAN):
+        assert (MAN / name).read_text() == text, name
+
+
+def test_the_package_asks_for_options_that_there_are(kymo):
+    known = {option.get("name", option.get("letter"))
+             for verb in json.loads(kymo("_options").stdout).values() for option in verb["options"]}
+    asked = {name for path in (ROOT / "pyext" / "kymo").rglob("*.py")
+             for name in re.findall(r"\boptions\.(?:all|word|number|flag|switch)\(\"([a-z-]+)\"\)", path.read_text())}
+    assert {"format", "pass", "min-duration"} < asked
+    assert asked - known == {"live"}  # which the native program adds
+
+
+def offers(kymo, *words):
+    """What may become of the last word, without what explains it; and what else may stand there."""
+    *lines, kind = kymo("_complete", *words).stdout.splitlines()
+    return [line.split("\t")[0] for line in lines], kind
+
+
+def test_what_may_stand_where(kymo, verbs):
+    assert offers(kymo, "") == (verbs, ":nothing")
+    assert offers(kymo, "record", "--policy", "") == offers(kymo, "record", "--policy=") == (["block", "drop", "overwrite"], ":nothing")
+    assert offers(kymo, "record", "--events=calls,f") == (["calls,flow", "calls,full"], ":nothing")
+    assert offers(kymo, "events", "--kind=RAISE,LI") == (["RAISE,LINE"], ":nothing")
+    assert offers(kymo, "export", "--format=p") == (["perfetto", "pprof", "pstats", "parquet"], ":nothing")
+    for words, kind in {("info",): "traces", ("record", "-o"): "files", ("record", "--session-dir"): "folders", ("source", "x.kymo"): "files",
+                        ("dap", "--port"): "nothing", ("top", "--python"): "commands", ("info", "x.kymo"): "nothing",
+                        ("suspects", "--pass", "x.kymo"): "traces", ("record", "-q", "app.py"): "files", ("verify", "--"): "traces",
+                        ("record", "-m", "pytest"): "files", ("no-such-verb",): "nothing"}.items():
+        assert offers(kymo, *words, "") == ([], f":{kind}"), words
+
+
+def test_every_option_is_offered_and_explained(kymo, verbs):
+    for verb in verbs:
+        *lines, _ = kymo("_complete", verb, "-").stdout.splitlines()
+        names = {line.split("\t")[0].rstrip("=") for line in lines}
+        assert names == {name for name in options_of_help(kymo(verb, "--help").stdout) if name.startswith("--")} | (names & {"-n", "-m", "-c"})
+        assert all(re.fullmatch(r"[^\t]+\t[^\t]+", line) for line in lines), verb
+
+
 def complete(*words):
     """What bash offers for the last of @words, and whether a space would follow."""
     script = """
@@ -77,7 +128,7 @@ def complete(*words):
         _kymo
         printf '%s\\n' "${COMPREPLY[@]}"
         """
-    done = subprocess.run(["bash", "-c", script, ROOT / "cli" / "completions" / "kymo.bash", *words], env=environment(),
+    done = subprocess.run(["bash", "-c", script, COMPLETIONS / "kymo.bash", *words], env=environment(),
                           capture_output=True, text=True, check=True)
     return done.stdout.split(), done.stderr == ""
 
@@ -85,13 +136,62 @@ def complete(*words):
 def test_bash_completes_verbs_and_options(verbs):
     assert complete(KYMO, "") == (verbs, True)
     assert complete(KYMO, "s") == (["stats", "source", "suspects", "salvage", "snapshot"], True)
+    assert complete(KYMO, "record", "--policy", "=", "") == (["block", "drop", "overwrite"], True)
+    assert complete(KYMO, "record", "--policy", "=", "o") == (["overwrite"], True)
+    assert complete(KYMO, "coverage", "--context", "=", "a", "::", "b", "--sort", "=", "b") == (["branch", "brpart"], True)
     assert complete(KYMO, "record", "--no-") == (["--no-stdlib", "--no-sources", "--no-code-writes", "--no-subprocesses"], True)
     assert complete(KYMO, "record", "--pol") == (["--policy="], False)
-    assert complete(KYMO, "events", "-o", "x", "--f") == (["--from=", "--file=", "--function="], False)
+    assert complete(KYMO, "events", "-o", "x", "--f") == (["--file=", "--function=", "--from="], False)
 
 
-def test_bash_leaves_files_to_readline():
-    assert complete(KYMO, "info", "run") == ([], True)
-    listing = subprocess.run(["bash", "-c", f"source '{ROOT}/cli/completions/kymo.bash'; complete -p kymo"],
+def test_bash_offers_traces_and_folders(tmp_path):
+    for name in ("run.kymo", "live.kymo.incomplete", "run.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "runs").mkdir()
+    assert complete(KYMO, "info", f"{tmp_path}/")[0] == [f"{tmp_path}/{name}" for name in ("run.kymo", "live.kymo.incomplete", "runs")]
+    assert complete(KYMO, "record", "--session-dir", "=", f"{tmp_path}/r")[0] == [f"{tmp_path}/runs"]
+
+
+def test_bash_leaves_files_to_readline(tmp_path):
+    assert complete(KYMO, "record", "-o", "run") == ([], True)
+    assert complete(KYMO, "info", f"{tmp_path}/run") == ([], False)
+    listing = subprocess.run(["bash", "-c", f"source '{COMPLETIONS}/kymo.bash'; complete -p kymo"],
                              capture_output=True, text=True, check=True).stdout
     assert "-o default" in listing and "-F _kymo" in listing
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="there is no fish")
+def test_fish(tmp_path):
+    (tmp_path / "run.kymo").touch()
+    (tmp_path / "runs").mkdir()
+
+    def ask(line):
+        script = f"source '{COMPLETIONS}/kymo.fish'; complete -C '{line}'"
+        environ = environment() | {"PATH": f"{KYMO.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+        done = subprocess.run([shutil.which("fish"), "-c", script], env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+    assert ask("kymo sn") == ["snapshot\twrite what the rings of a running process hold now"]
+    assert ask("kymo record --no-st") == ["--no-stdlib\tskip code of the standard library"]
+    assert [line.split("\t")[0] for line in ask("kymo record --policy=")] == ["--policy=block", "--policy=drop", "--policy=overwrite"]
+    assert [line.split("\t")[0] for line in ask("kymo top --sort ")] == ["calls", "self", "total"]
+    assert [line.split("\t")[0] for line in ask("kymo info ru")] == ["run.kymo", "runs/"]
+    assert [line.split("\t")[0] for line in ask("kymo record --session-dir=ru")] == ["--session-dir=runs/"]
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="there is no zsh")
+def test_zsh(tmp_path):
+    (tmp_path / "run.kymo").touch()
+    (tmp_path / "run.txt").touch()
+    environ = environment() | {"PATH": f"{KYMO.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    with Terminal([shutil.which("zsh"), "-f", "-i"], environ, b"$ ", tmp_path, (24, 100)) as shell:
+        shell.type(f"PS1='$ '; fpath=('{COMPLETIONS}' $fpath); autoload -U compinit; compinit -u -D; echo rea''dy\n")
+        shell.read(rb"ready\r\n.*\$ ")
+        for typed, shown in {"kymo sn": "apshot", "kymo record --pol": "icy=", "kymo record --policy=o": "verwrite", "kymo top --sort t": "otal",
+                             "kymo info r": "un.kymo", "kymo record --no-st": "dlib"}.items():
+            shell.type(f"{typed}\t")
+            shell.read(re.escape(typed + shown).encode())
+            shell.type("\x15")  # Ctrl-U: the line is gone
+        shell.type("kymo record --no-\t")
+        assert re.search(r"--no-stdlib +-- skip code of the standard library", shell.read(rb"processes that it starts"))
+        shell.type("\x03\x15exit\n")
+        shell.end()

@@ -304,4 +304,4 @@ def test_stats_of_callers_and_callees(kymo, trace, oracle):
     }
     assert stats_rows(kymo, "--callees=num*", "--to=0", "--from=0", trace, check=False) == {}
     done = kymo("stats", "--callers=nothing*", trace, check=False)
-    assert done.returncode == 1 and "no function that ran is called 'nothing*'" in done.stderr
+    assert done.returncode == 1 and "no function that ran matches 'nothing*'" in done.stderr

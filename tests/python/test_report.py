@@ -156,7 +156,7 @@ def test_charts_of_all_kinds_of_runs_are_nested(tmp_path):
     assert traces
     for number, trace in enumerate(traces):
         made = tmp_path / f"{number}.html"
-        assert report.main(["report", "-o", str(made), str(trace)]) == 0, trace
+        assert report.main(["report", f"output={made}", "--", str(trace)]) == 0, trace
         _, data = data_of(made)
         check_chart(data["flame"])
         check_chart(data["timeline"])
@@ -229,7 +229,7 @@ def test_lost_events_are_told(kymo, record, tmp_path):
 def flame_page(trace, folder):
     from kymo.profile import export
 
-    assert export.main(["export", "--format", "flamegraph", "-o", str(folder / "flame.html"), str(trace)]) == 0
+    assert export.main(["export", "format=flamegraph", f"output={folder / 'flame.html'}", "--", str(trace)]) == 0
     return folder / "flame.html"
 
 

@@ -106,7 +106,7 @@ def test_values_take_no_python_call_for_each_event(record, tmp_path):
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        assert report.main(["report", "-o", str(tmp_path / "run.html"), str(trace)]) == 0
+        assert report.main(["report", f"output={tmp_path / 'run.html'}", "--", str(trace)]) == 0
     finally:
         sys.setprofile(before)
     with kymo_package.open(trace) as opened:

@@ -400,9 +400,9 @@ def test_a_file_is_named_by_the_end_of_its_name(record, text_of, kymo, tmp_path)
     assert text_of(trace, "one/module.py") == b"name = 'one'\n"
     done = kymo("source", trace, "module.py", check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"kymo: module.py may be {tmp_path}/one/module.py or {tmp_path}/two/module.py\n"
+    assert done.stderr == f"kymo: module.py is ambiguous: it may be {tmp_path}/one/module.py or {tmp_path}/two/module.py\n"
     done = kymo("source", trace, "odule.py", check=False)
-    assert (done.returncode, done.stderr) == (1, "kymo: the trace has no source of odule.py\n")
+    assert (done.returncode, done.stderr) == (1, "kymo: the trace has no source file odule.py\n")
     assert kymo("source", "--pid=1", trace, "one/module.py", check=False).returncode == 1
 
 

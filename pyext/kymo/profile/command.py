@@ -1,67 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs that read profiles share: options that say which part of a trace is wanted, and how errors end."""
+"""What the verbs that read profiles share: which part of a trace is wanted, and how errors end."""
 
-import argparse
 import os
-import re
 import sys
 from collections.abc import Callable
-from typing import NoReturn
 
+from kymo._options import Options
+from kymo._project import Shown
 from kymo.profile._tree import Slice
 
-FAILURE, USAGE = 1, 2
-_UNITS = {"": 9, "s": 9, "ms": 6, "us": 3, "ns": 0}
+FAILURE = 1
 
 
-class Parser(argparse.ArgumentParser):
-    """The native program has the help, and has taken --python out."""
-
-    def __init__(self, verb: str) -> None:
-        super().__init__(f"kymo {verb}", allow_abbrev=False, add_help=False)
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.prog}: {message}\n")
-
-    def add_slice(self) -> None:
-        """--from, --to, --process, --thread, --test, --function and --min-duration."""
-        for name in ("--from", "--to", "--min-duration"):
-            self.add_argument(name, type=time, metavar="TIME", dest=name[2:].replace("-", "_") + "_ns")
-        self.add_argument("--process", type=whole)
-        for name in ("--thread", "--test", "--function"):
-            self.add_argument(name)
-
-    def add_shown(self) -> None:
-        """--all and --file."""
-        either = self.add_mutually_exclusive_group()
-        either.add_argument("--all", action="store_true", dest="is_all")
-        either.add_argument("--file", metavar="GLOB")
-
-
-def time(text: str) -> int:
-    """Nanoseconds of "1.5", "1.5s", "12ms", "30us" or "5ns"."""
-    parts = re.fullmatch(r"([0-9]+)(?:\.([0-9]*))?(s|ms|us|ns|)", text)
-    if parts is None:
-        raise argparse.ArgumentTypeError(f"'{text}' is no time; write 1.5, 12ms, 30us or 5ns")
-    whole_part, fraction, unit = parts.groups()
-    digits = _UNITS[unit]
-    ns = int(whole_part) * 10**digits + int((fraction or "")[:digits].ljust(digits, "0") or "0")
-    if ns >= 1 << 63:
-        raise argparse.ArgumentTypeError(f"'{text}' is too long")
-    return ns
-
-
-def whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 63):
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1 on")
-    return int(text)
-
-
-def slice_of(options: argparse.Namespace) -> Slice:
+def slice_of(options: Options) -> Slice:
     return Slice(
-        options.from_ns, options.to_ns, options.process, options.thread, options.test, options.function,
-        options.min_duration_ns or 0,
+        options.number("from"), options.number("to"), options.number("process"), options.word("thread"), options.word("test"),
+        options.word("function"), options.number("min-duration") or 0,
     )  # fmt: skip
+
+
+def shown_of(options: Options, path: str) -> Shown:
+    return Shown(path, options.flag("all"), options.word("file"))
+
+
+def check_shown(options: Options) -> None:
+    if options.flag("all") and options.word("file") is not None:
+        options.error("--all and --file exclude each other")
 
 
 def warn(message: str) -> None:

@@ -6,35 +6,29 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
+from kymo._options import Options
 from kymo._output import output_file
 from kymo.profile import _tree, command
 from kymo.profile._tree import Profile
 
-FORMATS = ("pprof", "callgrind", "gprof", "pstats", "collapsed", "flamegraph")
-_BINARY = ("pprof", "pstats")
 _WITH_LINES = ("pprof", "callgrind")
 
 
 def main(words: list[str], version: str = "") -> int:
     """@words: the verb and its words.  @version: of Kymo.  Returns the exit status."""
-    return command.run(lambda: _export(words[1:], version))
+    return command.run(lambda: _export(words, version))
 
 
 def _export(words: list[str], version: str) -> int:
-    parser = command.Parser("export")
-    parser.add_argument("trace", metavar="TRACE")
-    parser.add_argument("--format", required=True, choices=FORMATS)
-    parser.add_argument("-o", "--output", default="-")
-    parser.add_argument("-f", "--force", action="store_true")
-    parser.add_slice()
-    options = parser.parse_args(words)
-    if options.output == "-" and options.format in _BINARY and sys.stdout.isatty():
-        parser.error(f"{options.format} is nothing for a terminal: -o names a file")
-    if options.output != "-" and os.path.exists(options.output) and not options.force:
-        command.warn(f"{options.output} exists; -f replaces it")
+    options = Options(words[0], words[1:])
+    (path,), form, output = options.operands, options.word("format") or "", options.word("output") or "-"
+    if options.flag("kind"):
+        options.error(f"--kind: {form} has calls, not events; use --format=arrow or parquet")
+    if output != "-" and os.path.exists(output) and not options.flag("force"):
+        command.warn(f"{output} exists; -f replaces it")
         return command.FAILURE
-    profile = _tree.read(options.trace, command.slice_of(options), lines=options.format in _WITH_LINES)
-    _write(_writer(options.format, profile, version, os.path.basename(options.trace)), options.output)
+    profile = _tree.read(path, command.slice_of(options), lines=form in _WITH_LINES)
+    _write(_writer(form, profile, version, os.path.basename(path)), output)
     if profile.lost:
         command.warn(f"{profile.lost} events were lost: calls in gaps are missing")
     if any(node.is_more for node in profile.nodes):

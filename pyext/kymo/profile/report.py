@@ -8,6 +8,7 @@ from typing import Any
 
 import kymo
 from kymo import _page
+from kymo._options import Options
 from kymo._output import output_file
 from kymo._project import Shown
 from kymo.profile import _tree, charts, command, durations, flamegraph, page, timeline, told_values
@@ -25,28 +26,23 @@ MOST_TASKS = 100
 
 def main(words: list[str], version: str = "") -> int:
     """@words: the verb and its words.  Returns the exit status."""
-    return command.run(lambda: _report(words[1:], version))
+    return command.run(lambda: _report(words, version))
 
 
 def _report(words: list[str], version: str) -> int:
-    parser = command.Parser("report")
-    parser.add_argument("trace")
-    parser.add_argument("-o", "--output", required=True)
-    parser.add_argument("-f", "--force", action="store_true")
-    parser.add_argument("--overhead", type=command.time, default=0, metavar="TIME")
-    parser.add_slice()
-    parser.add_shown()
-    options = parser.parse_args(words)
-    if os.path.exists(options.output) and not options.force:
-        command.warn(f"{options.output} exists; -f replaces it")
+    options = Options(words[0], words[1:])
+    command.check_shown(options)
+    (path,), output = options.operands, options.word("output") or ""
+    if os.path.exists(output) and not options.flag("force"):
+        command.warn(f"{output} exists; -f replaces it")
         return command.FAILURE
     wanted = command.slice_of(options)
-    with kymo.open(options.trace) as trace:
-        profile = _tree.read(options.trace, wanted, lines=True)
-        calls = timeline.read(options.trace, wanted, max(MOST_BOXES, 2 * len(trace.threads)))
-        shown = Shown(options.trace, options.is_all, options.file)
-        parts = Page(trace, options.trace, profile, calls, wanted, shown, options.overhead, version).parts()
-        _save(parts, options.output)
+    with kymo.open(path) as trace:
+        profile = _tree.read(path, wanted, lines=True)
+        calls = timeline.read(path, wanted, max(MOST_BOXES, 2 * len(trace.threads)))
+        shown, overhead = command.shown_of(options, path), options.number("overhead") or 0
+        parts = Page(trace, path, profile, calls, wanted, shown, overhead, version).parts()
+        _save(parts, output)
     return 0
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from kymo._options import Options
 from kymo.profile import _tree, command, durations
 from kymo.profile._tree import Function, FunctionTimes, Profile
 from kymo.profile.edges import EdgeTimes, edges_of, times_of
@@ -15,24 +16,19 @@ HEADER = f"{'calls':>14s} {'resumes':>11s} {'self':>11s} {'total':>11s}"
 
 def main(words: list[str], version: str = "") -> int:
     """@words: the verb and its words.  Returns the exit status."""
-    return command.run(lambda: _print(words[1:]))
+    return command.run(lambda: _print(words))
 
 
 def _print(words: list[str]) -> int:
-    parser = command.Parser("stats")
-    parser.add_argument("trace", metavar="TRACE")
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--callers")
-    asked.add_argument("--callees")
-    parser.add_slice()
-    options = parser.parse_args(words)
-    profile = _tree.read(options.trace, command.slice_of(options))
-    wanted = options.callees if options.callers is None else options.callers
+    options = Options(words[0], words[1:])
+    (path,), callers = options.operands, options.word("callers")
+    profile = _tree.read(path, command.slice_of(options))
+    wanted = options.word("callees") if callers is None else callers
     chosen = [each for each in times_of(profile) if fnmatchcase(each.function.name or "?", wanted)]
     if not chosen:
-        command.warn(f"{os.path.basename(options.trace)}: no function that ran is called '{wanted}'")
+        command.warn(f"{os.path.basename(path)}: no function that ran matches '{wanted}'")
         return command.FAILURE
-    for line in _tables(profile, chosen, is_callers=options.callers is not None):
+    for line in _tables(profile, chosen, is_callers=callers is not None):
         print(line)
     if profile.lost:
         command.warn(f"{profile.lost} events were lost: calls in gaps are missing")

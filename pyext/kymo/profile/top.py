@@ -8,9 +8,9 @@ import sys
 import termios
 import time
 import tty
-from argparse import Namespace
 from collections.abc import Iterator
 
+from kymo._options import Options
 from kymo._project import Shown
 from kymo.profile import _tree, command, durations
 from kymo.profile._tree import FunctionTimes, Profile, Slice
@@ -33,25 +33,18 @@ _LIVE = "it still runs: what its rings hold is not in the file yet"
 
 def main(words: list[str], version: str = "") -> int:
     """@words: the verb and its words.  Returns the exit status."""
-    return command.run(lambda: _top(words[1:]))
+    return command.run(lambda: _top(words))
 
 
 def _top(words: list[str]) -> int:
-    parser = command.Parser("top")
-    parser.add_argument("trace")
-    parser.add_argument("--sort", choices=tuple(_KEYS), default="self")
-    parser.add_argument("-n", type=command.whole, metavar="N", dest="most")
-    parser.add_argument("--interval", type=command.time, default=2_000_000_000, metavar="TIME")
-    parser.add_argument("--overhead", type=command.time, default=0, metavar="TIME")
-    parser.add_argument("--live", action="store_true")  # from the native program: the trace is being written
-    parser.add_slice()
-    parser.add_shown()
-    options = parser.parse_args(words)
+    options = Options(words[0], words[1:])
+    command.check_shown(options)
+    (path,), live, interval = options.operands, options.flag("live"), options.number("interval")
     table = _Table(options)
     wanted = command.slice_of(options)
-    if options.live and sys.stdin.isatty() and sys.stdout.isatty():
-        return _watch(options.trace, wanted, table, options.interval / 1e9)
-    path, is_live = _current(options.trace, options.live)
+    if live and sys.stdin.isatty() and sys.stdout.isatty():
+        return _watch(path, wanted, table, 2 if interval is None else interval / 1e9)
+    path, is_live = _current(path, live)
     profile = _tree.read(path, wanted)
     sys.stdout.writelines(f"{line}\n" for line in table.lines(profile, table.shown_of(path), is_live))
     return 0
@@ -113,12 +106,12 @@ def _cut(line: str, columns: int) -> str:
 
 
 class _Table:
-    def __init__(self, options: Namespace) -> None:
-        self.sort, self.most, self.overhead_ns = options.sort, options.most, options.overhead
-        self.is_all, self.file = options.is_all, options.file
+    def __init__(self, options: Options) -> None:
+        self.sort, self.most, self.overhead_ns = options.word("sort") or "self", options.number("n"), options.number("overhead") or 0
+        self.options = options
 
     def shown_of(self, path: str) -> Shown:
-        return Shown(path, self.is_all, self.file)
+        return command.shown_of(self.options, path)
 
     def lines(self, profile: Profile, shown: Shown, is_live: bool, room: int | None = None) -> Iterator[str]:
         take_off(profile, self.overhead_ns)

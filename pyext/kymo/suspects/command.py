@@ -4,29 +4,15 @@
 import os
 import sys
 
-from kymo.coverage.command import _Parser, _set_scope, _warn
+from kymo._options import Options
+from kymo.coverage.command import _set_scope, _warn
 from kymo.coverage.errors import CoverageError
 from kymo.coverage.settings import read_settings
 from kymo.suspects.attempts import read_attempt
-from kymo.suspects.ranking import MEASURES, rank
+from kymo.suspects.ranking import rank
 from kymo.suspects.report import Sources, put_json, put_text
 
 FOUND, NONE, FAILURE = 0, 1, 2
-
-
-def _parser() -> _Parser:
-    """The native program has the help, and has taken --python out."""
-    parser = _Parser("kymo suspects", allow_abbrev=False, add_help=False)
-    for name in ("--pass", "--fail"):
-        parser.add_argument(name, nargs="+", action="extend", required=True, metavar="TRACE", dest=name.strip("-") + "ing")
-    parser.add_argument("--test")
-    parser.add_argument("--measure", choices=MEASURES, default="ochiai")
-    parser.add_argument("--limit", type=int, default=10)
-    parser.add_argument("--json", action="store_true")
-    for name in ("--source", "--include", "--omit"):
-        parser.add_argument(name, action="append")
-    parser.add_argument("--rcfile")
-    return parser
 
 
 def main(argv: list[str], version: str = "") -> int:
@@ -34,7 +20,7 @@ def main(argv: list[str], version: str = "") -> int:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        status = _suspects(argv[1:])
+        status = _suspects(Options(argv[0], argv[1:]))
         sys.stdout.flush()
         return status
     except CoverageError as error:
@@ -49,29 +35,26 @@ def main(argv: list[str], version: str = "") -> int:
     return FAILURE
 
 
-def _suspects(argv: list[str]) -> int:
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if options.limit < 1:
-        parser.error(f"argument --limit: {options.limit}: it must be at least 1")
-    settings = read_settings(options.rcfile)
+def _suspects(options: Options) -> int:
+    limit, test, measure = options.number("limit") or 10, options.word("test"), options.word("measure") or "ochiai"
+    settings = read_settings(options.word("rcfile"))
     _set_scope(settings, options)
     loops: dict = {}
-    attempts = [read_attempt(path, has_failed, settings, options.test, loops)
-                for has_failed, paths in ((True, options.failing), (False, options.passing)) for path in paths]
+    attempts = [read_attempt(path, has_failed, settings, test, loops)
+                for has_failed, paths in ((True, options.all("fail")), (False, options.all("pass"))) for path in paths]
     if not any(attempt.present for attempt in attempts):
         raise CoverageError("nothing to compare: no file that was recorded is among those asked for")
     _tell_changes(attempts)
-    found, differing = rank(attempts, options.measure)
+    found, differing = rank(attempts, measure)
     sources = Sources(attempts)
-    if options.json:
-        put_json(found[: options.limit], attempts, sources, options.measure, options.test)
+    if options.flag("json"):
+        put_json(found[: limit], attempts, sources, measure, test)
     else:
-        put_text(found[: options.limit], attempts, sources)
+        put_text(found[: limit], attempts, sources)
     sys.stdout.flush()
     if found:
-        if len(found) > options.limit and not options.json:
-            _warn(f"{len(found) - options.limit} more; --limit shows them")
+        if len(found) > limit and not options.flag("json"):
+            _warn(f"{len(found) - limit} more; --limit shows them")
         return FOUND
     _warn("nothing ran more often in the attempts that failed: what differs went with passing" if differing else
           "what ran was the same in all attempts" + _told_of_values(attempts))
