@@ -178,6 +178,20 @@ bool kymo_life_is_over(struct kymo_life *life)
 	return life->is_over;
 }
 
+bool kymo_life_has_left(int fd)
+{
+	bool has_left;
+
+	/* A lease for writing is given to the only one who has the file.  Should somebody open it while it is ours, the kernel
+	 * says so by a signal: by one that nobody needs to handle. */
+	if (fcntl(fd, F_SETSIG, SIGURG))
+		return false;
+	has_left = !fcntl(fd, F_SETLEASE, F_WRLCK);
+	if (has_left)
+		fcntl(fd, F_SETLEASE, F_UNLCK);
+	return has_left;
+}
+
 bool kymo_life_status(const struct kymo_life *life, int *wait_status)
 {
 	struct exit_info info = {.mask = EXIT_INFO_MASK};

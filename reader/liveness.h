@@ -41,6 +41,12 @@ void kymo_life_unwatch(struct kymo_life *life);
 /* True from the moment when no thread of it runs any more. */
 bool kymo_life_is_over(struct kymo_life *life);
 
+/*
+ * True if nobody but us has the file of @fd open or mapped for writing, false where that cannot be known: where a process keeps
+ * a mapping as long as it lives, it is over, whatever namespace it was in.
+ */
+bool kymo_life_has_left(int fd);
+
 /* How a process that is over ended, as waitpid would say it.  False: not known, or not yet. */
 bool kymo_life_status(const struct kymo_life *life, int *wait_status);
 

@@ -162,9 +162,14 @@ static bool check_image(struct kymo_reader *reader, struct kymo_image *image, bo
 		return false;
 	}
 	if (image->is_foreign) {
-		if (!is_root_over || !is_quiet(image, now))
+		if (!is_root_over)
 			return true;
-		kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__UNKNOWN, 0);
+		if (kymo_life_has_left(image->meta.fd))
+			kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__ENDED, 0);
+		else if (is_quiet(image, now))
+			kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__UNKNOWN, 0);
+		else
+			return true;
 		return false;
 	}
 	if (!kymo_life_is_over(&image->life))

@@ -295,3 +295,26 @@ subprocess.run(["unshare", "--pid", "--fork", sys.executable, "-c", code], check
     assert inner["pid"] == 1 and inner["end"] in ("exited with status 0", "ended; its status is not known")
     inside = events(trace, "--process", 1, "--function", "inside")
     assert [event["event"] for event in inside] == ["PY_START", "LINE", "PY_RETURN"]
+
+
+@needs_namespaces
+def test_a_child_in_its_own_pid_namespace_that_ends_before_the_reader_looks(record, info, events, tmp_path):
+    """Its number means nothing here, and it is gone: that it has ended is known all the same, not guessed after a while."""
+    programs = Path(__file__).parent / "programs"
+    trace = record(f"""
+import os, signal, subprocess, sys
+sys.path.append({str(programs)!r})
+from family import reader_pid
+reader = reader_pid()
+code = "import os\\ndef inside(): return os.getpid()\\nassert inside() == 1"
+os.kill(reader, signal.SIGSTOP)
+while open(f"/proc/{{reader}}/stat").read().rsplit(") ")[1][0] != "T":
+    os.sched_yield()
+subprocess.run(["unshare", "--pid", "--fork", sys.executable, "-c", code], check=True)
+os.kill(reader, signal.SIGCONT)
+""")
+    outer, inner = info(trace)["processes"]
+    assert outer["end"] == "exited with status 0"
+    assert inner["pid"] == 1 and inner["end"] == "ended; its status is not known"
+    inside = events(trace, "--process", 1, "--function", "inside")
+    assert [event["event"] for event in inside] == ["PY_START", "LINE", "PY_RETURN"]
