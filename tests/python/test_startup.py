@@ -189,3 +189,18 @@ def test_a_broken_installation_is_one_line(python, tmp_path):
                           env=environment({"KYMO": 1}))
     assert (done.returncode, done.stdout) == (0, "runs\n")
     assert done.stderr == "kymo: this Python is not recorded: No module named 'kymo'\n"
+
+
+def test_an_installation_without_its_extension_is_one_line(python, tmp_path):
+    """By .pth, or from Python 3.15 on by .start; a program that is not to be recorded never hears of it."""
+    subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True, env=environment())
+    packages, = (tmp_path / "venv" / "lib").glob("python*/site-packages")
+    for name in "kymo.pth", "kymo.start":
+        shutil.copy(ROOT / "pyext" / name, packages)
+    shutil.copytree(ROOT / "pyext" / "kymo", packages / "kymo")
+    for env in {"KYMO": 1}, {"KYMO_SESSION": tmp_path}, {}:
+        done = subprocess.run([tmp_path / "venv" / "bin" / "python", "-c", "print('runs')"], capture_output=True, text=True,
+                              env=environment(env))
+        assert (done.returncode, done.stdout) == (0, "runs\n")
+        assert done.stderr.count("\n") == bool(env) and "Traceback" not in done.stderr
+        assert not env or done.stderr.startswith("kymo: this Python is not recorded: cannot import name '_kymo'"), done.stderr
