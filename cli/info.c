@@ -108,11 +108,18 @@ static void print_session(const struct kymo_overview *overview)
 static void print_lost(const struct kymo_summary *summary)
 {
 	char why[KYMO_LOSS_TEXT_BYTES], count[KYMO_TEXT_BYTES];
+	bool has_storage = false;
 
-	for (uint32_t mask = 0; mask < KYMO_LOSS_MASKS; mask++)
+	for (uint32_t mask = 0; mask < KYMO_LOSS_MASKS; mask++) {
+		bool is_least = summary->lost_is_least && mask == KYMO_LOSS_STORAGE;
+
+		has_storage |= is_least && summary->lost_by_reasons[mask];
 		if (summary->lost_by_reasons[mask])
-			printf(", %s lost: %s", kymo_text_count(summary->lost_by_reasons[mask], count),
+			printf(", %s%s lost: %s", is_least ? "at least " : "", kymo_text_count(summary->lost_by_reasons[mask], count),
 			       kymo_loss_text(mask, why));
+	}
+	if (summary->lost_is_least && !has_storage)
+		printf(", and perhaps more: %s", kymo_loss_text(KYMO_LOSS_STORAGE, why));
 	putchar('\n');
 }
 
@@ -171,8 +178,8 @@ static void print_totals(const struct kymo_overview *overview)
 		printf(" recorded, %s rebuilt", kymo_text_count(total->rebuilt, count));
 	print_lost(total);
 	if (total->untold)
-		printf("  %s of those lost were of threads that the trace does not tell of\n",
-		       kymo_text_count(total->untold, count));
+		printf("  %s%s of those lost were of threads that the trace does not tell of\n",
+		       total->lost_is_least ? "at least " : "", kymo_text_count(total->untold, count));
 	if (total->rebuilt)
 		printf("  recorded and rebuilt, by kind\n");
 	for (unsigned kind = 0; kind < KYMO_EVENT_KINDS; kind++)
@@ -373,6 +380,7 @@ static void print_json(const struct kymo_overview *overview)
 			   bytes_per_event(overview), "mean_t_err_ns", mean_error(total),
 			   "largest_t_err_ns", (json_int_t)total->largest_t_err_ns, "damaged",
 			   (json_int_t)(timeline->trace.damage_count + timeline->trace.damage_more));
+	json_object_set_new(object, "lost_is_least", json_boolean(total->lost_is_least));
 	json_object_set_new(object, "unrecorded", kymo_unrecorded_json(definitions, 0));
 	json_object_set_new(object, "sources",
 			    json_pack("{sI, sI, sI}", "held", (json_int_t)sources.held, "verified",

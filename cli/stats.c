@@ -33,7 +33,7 @@ static void print_kinds(const struct kymo_summary *total)
 				  total->by_kind[kind]);
 	print_row("all that were recorded", total->events);
 	print_row("rebuilt", total->rebuilt);
-	print_row("lost", total->lost);
+	print_row(total->lost_is_least ? "lost, at least" : "lost", total->lost);
 	print_row("with something undefined", total->undefined);
 }
 

@@ -77,8 +77,8 @@ static int verify(const char *verb, const char *path)
 	}
 	printf("%s, ", kymo_text_counted(timeline.trace.frame_count, "frame", text));
 	why_cut = kymo_summary_add_unstored(&summary, &timeline.definitions);
-	printf("%s, %s lost, %" PRIu64 " with something undefined: %s",
-	       kymo_text_counted(summary.events, "event", text), kymo_text_count(summary.lost, text2),
+	printf("%s, %s%s lost, %" PRIu64 " with something undefined: %s",
+	       kymo_text_counted(summary.events, "event", text), summary.lost_is_least ? "at least " : "", kymo_text_count(summary.lost, text2),
 	       summary.undefined, is_good ? "good" : "damaged");
 	if (why_cut) {
 		fputs(", but cut short: ", stdout);

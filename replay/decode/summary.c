@@ -72,11 +72,15 @@ int kymo_summary_add(struct kymo_summary *summary, struct kymo_timeline *timelin
 const char *kymo_summary_add_unstored(struct kymo_summary *total, const struct kymo_definitions *definitions)
 {
 	const Kymo__Ending *ending = definitions->ending;
-	uint64_t told = 0;
+	uint64_t told = 0, mixed = 0;
 
 	for (uint32_t mask = 0; mask < KYMO_LOSS_MASKS; mask++)
-		if (mask & KYMO_LOSS_STORAGE)
+		if (mask & KYMO_LOSS_STORAGE) {
 			told += total->lost_by_reasons[mask];
+			mixed += mask == KYMO_LOSS_STORAGE ? 0 : total->lost_by_reasons[mask];
+		}
+	/* What is in no thread is the rest, and larger the less of those the reader has left out. */
+	total->lost_is_least = ending && mixed && ending->unstored > told - mixed;
 	if (ending && ending->unstored > told) {
 		total->untold = ending->unstored - told;
 		total->lost += total->untold;

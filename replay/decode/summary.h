@@ -14,6 +14,7 @@ struct kymo_summary {
 	uint64_t lost;
 	uint64_t lost_by_reasons[KYMO_LOSS_MASKS];
 	uint64_t untold; /* of those lost: in no thread that the trace tells of */
+	bool lost_is_least; /* it may be more: of a gap with several causes it is not known how much each has */
 	uint64_t undefined; /* events whose code or name is not defined */
 	uint64_t values_events, values, values_bytes; /* recorded events with values; these, and their records */
 	uint64_t values_damaged; /* events whose values could not all be read */

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trace that could not be written to its end: what is missing is counted to the event, and each verb says it."""
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,7 @@ def all_events(kymo, tmp_path_factory):
 
 def check(kymo, trace, cause, all_events):
     about = json.loads(kymo("info", "--json", trace).stdout)
+    assert about["lost_is_least"] is False
     assert list(about["lost_why"]) == ["storage"] and about["lost"] > all_events // 4
     assert about["events"] + about["lost"] == all_events
     counted = re.search(r"([\d,]+) events, ([\d,]+) lost, .*: good, but cut short: (.*)$", kymo("verify", trace).stdout.strip())
@@ -67,3 +70,33 @@ def test_verbs_say_which_events_they_count(record, kymo):
     assert sum(about["kinds"].values()) == about["events"] + about["rebuilt"]
     assert kymo("stats", trace).stdout.startswith("events, recorded and rebuilt\n")
     assert "events of calls" in kymo("top", trace).stdout
+
+
+def test_a_total_that_is_a_lower_bound_says_so(record, kymo, tmp_path):
+    """Of a gap with two causes nobody knows how much the reader has left out, so what else it left out is at least the rest."""
+    programs = os.fspath(Path(__file__).parent / "programs")
+    trace = record(f"""
+import os, signal, sys, threading
+sys.path.append({programs!r})
+from family import reader_pid
+def step(n): return n * n
+def work():
+    for n in range(20_000): step(n)
+reader = reader_pid()
+while os.stat({os.fspath(tmp_path / "t.kymo.incomplete")!r}).st_size < 128 << 10:
+    step(1)
+os.kill(reader, signal.SIGSTOP)
+for _ in range(10):
+    work()
+os.kill(reader, signal.SIGCONT)
+for _ in range(10):
+    work()
+for _ in range(10):
+    t = threading.Thread(target=work); t.start(); t.join()
+""", *OPTIONS, "--max-size=256K", "--policy=drop", "--ring-size=256K", output=tmp_path / "t.kymo")
+    about = json.loads(kymo("info", "--json", trace).stdout)
+    assert any("storage" in why and why != "storage" for why in about["lost_why"]), about["lost_why"]
+    assert about["lost_is_least"] is True
+    assert re.search(r"at least [\d,]+ lost: storage|and perhaps more: storage", kymo("info", trace).stdout)
+    assert f"at least {about['lost']:,} lost" in kymo("verify", trace).stdout
+    assert re.search(rf"lost, at least +{about['lost']:,}\n", kymo("stats", trace).stdout)
