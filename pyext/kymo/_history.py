@@ -10,7 +10,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, 
 from typing import NamedTuple
 
 from kymo._library import Error as Error
-from kymo._library import Unique, as_bytes, as_number, as_text, failure, load
+from kymo._library import Sized, Unique, as_bytes, as_number, as_text, failure, load
 from kymo._values import Value
 
 BATCH = 256
@@ -77,8 +77,9 @@ class Frame(NamedTuple):
     line: int | None
 
 
-class _Event(ctypes.Structure):
+class _Event(Sized):
     _fields_ = [
+        ("size", c_size_t),
         ("n", c_uint64), ("k", c_uint32), ("thread", c_uint32), ("kind", c_char_p), ("file", c_char_p),
         ("function", c_char_p), ("name", c_char_p), ("line", c_int64), ("offset", c_int64), ("dest", c_int64),
         ("t_ns", c_int64), ("t_err_ns", c_uint64), ("lost", c_uint64), ("lost_reasons", c_uint32),
@@ -87,15 +88,16 @@ class _Event(ctypes.Structure):
     ]  # fmt: skip
 
 
-class _Slice(ctypes.Structure):
+class _Slice(Sized):
     _fields_ = [
+        ("size", c_size_t),
         ("from_ns", c_int64), ("to_ns", c_int64), ("thread", c_int32), ("values", c_uint32), ("kinds", c_char_p),
         ("files", POINTER(c_char_p)),
     ]  # fmt: skip
 
 
-class _Frame(ctypes.Structure):
-    _fields_ = [("file", c_char_p), ("function", c_char_p), ("line", c_int64)]
+class _Frame(Sized):
+    _fields_ = [("size", c_size_t), ("file", c_char_p), ("function", c_char_p), ("line", c_int64)]
 
 
 def _load():
@@ -117,7 +119,7 @@ def _load():
         ("cursor_seek", c_int, c_void_p, c_uint32, c_uint64, c_uint32),
         ("cursor_goto", c_int, c_void_p, c_char_p),
         ("cursor_switch", c_int, c_void_p, c_uint32),
-        ("cursor_event", None, c_void_p, POINTER(_Event)),
+        ("cursor_event", c_int, c_void_p, POINTER(_Event)),
         ("cursor_stack", c_int, c_void_p, POINTER(_Frame), c_int),
         ("cursor_variables", c_int, c_void_p, c_uint32, POINTER(c_void_p)),
         ("cursor_past_values", c_int, c_void_p, c_uint32, c_char_p, POINTER(c_void_p)),
@@ -328,7 +330,7 @@ class Events(Unique):
         self._slice = wanted  # the library goes on reading it
         trace._check(_library.kymo_history_events_open(trace._live, byref(wanted), byref(self._handle)))
         trace._open.add(self)
-        self._batch, self._at, self._count = (_Event * BATCH)(), 0, 0
+        self._batch, self._at, self._count = _Event.array(BATCH), 0, 0
         self._is_over = False
 
     def __iter__(self):
@@ -455,7 +457,7 @@ class Cursor(Unique):
     @property
     def event(self):
         raw = _Event()
-        _library.kymo_history_cursor_event(self._live, byref(raw))
+        self._trace._check(_library.kymo_history_cursor_event(self._live, byref(raw)))
         return _event(raw)
 
     @property
@@ -463,7 +465,7 @@ class Cursor(Unique):
         """Frames, the innermost first."""
         count = BATCH
         while True:
-            frames = (_Frame * count)()
+            frames = _Frame.array(count)
             found = self._trace._check(_library.kymo_history_cursor_stack(self._live, frames, count))
             if found <= count:
                 return [Frame(as_text(at.file), as_text(at.function), as_number(at.line)) for at in frames[:found]]

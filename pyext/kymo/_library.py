@@ -25,6 +25,20 @@ class Unique:
         raise TypeError(f"a {type(self).__name__} of Kymo cannot be copied or pickled: it holds what is open; make another one")
 
 
+class Sized(ctypes.Structure):
+    """A structure of the library that begins with its size, and so says which version of it this is."""
+
+    def __init__(self, *fields, **named):
+        super().__init__(ctypes.sizeof(self), *fields, **named)
+
+    @classmethod
+    def array(cls, count):
+        """An array of which the first element says the size of all."""
+        made = (cls * count)()
+        made[0].size = ctypes.sizeof(cls)
+        return made
+
+
 def load():
     """The library; each caller says itself what the functions take that it calls."""
     beside = Path(__file__).with_name("libkymo-replay.so")

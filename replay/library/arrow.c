@@ -11,6 +11,7 @@
 
 #include "replay/library/arrow_records.h"
 #include "replay/library/history_private.h"
+#include "replay/library/sized.h"
 #include "replay/profile/slice.h"
 
 struct stream {
@@ -271,7 +272,7 @@ static int open_stream(struct stream *stream, const struct kymo_arrow_slice *sli
 	return result;
 }
 
-int kymo_arrow_open(const char *path, const struct kymo_arrow_slice *slice, struct ArrowArrayStream *out, char *error,
+int kymo_arrow_open(const char *path, const struct kymo_arrow_slice *given, struct ArrowArrayStream *out, char *error,
 		    size_t error_bytes)
 {
 	struct stream *stream = calloc(1, sizeof *stream);
@@ -279,7 +280,11 @@ int kymo_arrow_open(const char *path, const struct kymo_arrow_slice *slice, stru
 
 	*out = (struct ArrowArrayStream){0};
 	if (!result) {
-		result = open_stream(stream, slice);
+		struct kymo_arrow_slice slice = {0};
+
+		result = kymo_sized_take(&slice, given, sizeof slice, &stream->error);
+		if (!result)
+			result = open_stream(stream, &slice);
 		if (!result) {
 			*out = (struct ArrowArrayStream){get_schema, get_next, get_last_error, release, stream};
 			return 0;

@@ -71,8 +71,9 @@ struct ArrowArrayStream {
 /* Rows of a batch, at most. */
 #define KYMO_ARROW_ROWS 16384
 
-/* What is read; all zero but @from_ns = INT64_MIN, @to_ns = INT64_MAX and @thread = -1: all.  Needed until kymo_arrow_open() returns. */
+/* What is read; all zero but @size, @from_ns = INT64_MIN, @to_ns = INT64_MAX and @thread = -1: all.  Needed until kymo_arrow_open() returns. */
 struct kymo_arrow_slice {
+	size_t size; /* sizeof(struct kymo_arrow_slice) */
 	int64_t from_ns, to_ns;
 	uint64_t process;	  /* pid; 0: all */
 	int32_t thread;		  /* its number in the trace, from 0; -1: all */

@@ -340,6 +340,7 @@ int kymo_coverage_read(const char *path, uint32_t flags, const struct kymo_cover
 		kymo_coverage_free(tables ? &tables->coverage : NULL);
 		return result;
 	}
+	tables->coverage.size = sizeof tables->coverage;
 	*out = &tables->coverage;
 	return 0;
 }

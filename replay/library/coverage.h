@@ -77,6 +77,7 @@ struct kymo_coverage_set {
 };
 
 struct kymo_coverage {
+	size_t size; /* of this, as the library has it: more fields may come at the end */
 	uint64_t flags;
 	uint64_t undefined; /* events of code that the trace does not name */
 	uint64_t file_count, context_count;

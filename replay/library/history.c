@@ -9,6 +9,7 @@
 #include "format/kinds.h"
 #include "replay/library/describe_json.h"
 #include "replay/library/history_private.h"
+#include "replay/library/sized.h"
 #include "replay/values/event_values.h"
 #include "replay/decode/merge.h"
 #include "replay/trace/sources.h"
@@ -147,24 +148,26 @@ uint64_t kymo_history_kinds(const char *names)
 	return kinds;
 }
 
-int kymo_history_events_open(struct kymo_history *history, const struct kymo_history_slice *slice,
+int kymo_history_events_open(struct kymo_history *history, const struct kymo_history_slice *given,
 			     struct kymo_history_events **out)
 {
 	struct kymo_history_events *events = calloc(1, sizeof *events);
+	const struct kymo_history_slice *slice;
 	int result;
 
 	if (!events)
 		return kymo_fail(&history->error, -ENOMEM, "out of memory");
-	if (slice->thread >= 0 && (size_t)slice->thread >= history->trace.timeline.stream_count) {
-		free(events);
-		return kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
-	}
-	if (slice->values > KYMO_HISTORY_VALUES_NONE) {
-		free(events);
-		return kymo_fail(&history->error, -EINVAL, "there is no way %u to tell values", (unsigned)slice->values);
-	}
-	*events = (struct kymo_history_events){.history = history, .slice = *slice, .kinds = kymo_history_kinds(slice->kinds)};
-	if (!events->kinds)
+	events->history = history;
+	result = kymo_sized_take(&events->slice, given, sizeof *given, &history->error);
+	slice = &events->slice;
+	events->kinds = kymo_history_kinds(slice->kinds);
+	if (result)
+		;
+	else if (slice->thread >= 0 && (size_t)slice->thread >= history->trace.timeline.stream_count)
+		result = kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
+	else if (slice->values > KYMO_HISTORY_VALUES_NONE)
+		result = kymo_fail(&history->error, -EINVAL, "there is no way %u to tell values", (unsigned)slice->values);
+	else if (!events->kinds)
 		result = kymo_fail(&history->error, -EINVAL, "'%s': no such event", slice->kinds);
 	else
 		result = kymo_merge_open(&events->merge, &history->trace.timeline, slice->from_ns, wants_stream, events,
@@ -212,10 +215,14 @@ static int put_values(struct kymo_history_events *events, const struct kymo_even
 
 int kymo_history_events_read(struct kymo_history_events *events, struct kymo_history_event *out, int count)
 {
+	size_t stride = out->size;
+	struct kymo_history_event told;
 	struct kymo_event event;
 	int done = 0, result = 1;
 
 	forget_values(events);
+	if (!kymo_sized_bytes(out, sizeof told))
+		return kymo_fail(&events->history->error, -EINVAL, "kymo_history_event.size of the first event is not set");
 	while (done < count && (result = kymo_merge_next(events->merge, &event, &events->history->error)) > 0) {
 		/* What comes after this one happened after its lower bound. */
 		if (event.t_ns - (int64_t)event.t_err_ns > events->slice.to_ns)
@@ -223,8 +230,9 @@ int kymo_history_events_read(struct kymo_history_events *events, struct kymo_his
 		if (event.t_ns < events->slice.from_ns || event.t_ns > events->slice.to_ns ||
 		    !(events->kinds >> event.kind & 1) || !wants_code(events, event.code))
 			continue;
-		kymo_history_put_event(&events->history->trace.timeline, &event, &out[done]);
-		result = put_values(events, &event, &out[done++]);
+		kymo_history_put_event(&events->history->trace.timeline, &event, &told);
+		result = put_values(events, &event, &told);
+		kymo_sized_put(out, (size_t)done++, &told, sizeof told, stride);
 		if (result)
 			break;
 	}

@@ -8,6 +8,9 @@
  * offsets are bytes of bytecode, as sys.monitoring has them.
  *
  * Functions that can fail return a negative errno and leave a line for people in kymo_history_error().
+ *
+ * Structures begin with their size, which a caller sets to sizeof before a call, of an array in the first element: a library
+ * of another version then reads and writes what both know.
  */
 #ifndef KYMO_HISTORY_H
 #define KYMO_HISTORY_H
@@ -46,6 +49,7 @@ KYMO_HISTORY_API char *kymo_history_describe(struct kymo_history *history);
 KYMO_HISTORY_API void kymo_history_free(void *memory);
 
 struct kymo_history_event {
+	size_t size;
 	uint64_t n;	       /* ordinal in its thread, lost ones counted */
 	uint32_t k;	       /* of a rebuilt event: its number before event @n, from 1; else 0 */
 	uint32_t thread;       /* its number in the history, from 0 */
@@ -77,8 +81,9 @@ enum kymo_history_values {
 	KYMO_HISTORY_VALUES_NONE = 2,
 };
 
-/* What events are read; all zero but @to_ns = INT64_MAX and @thread = -1: all. */
+/* What events are read; all zero but @size, @to_ns = INT64_MAX and @thread = -1: all. */
 struct kymo_history_slice {
+	size_t size;
 	int64_t from_ns, to_ns;
 	int32_t thread;	   /* -1: all */
 	uint32_t values;   /* an enum kymo_history_values: what is told of them */
@@ -136,6 +141,7 @@ enum kymo_history_stop {
 };
 
 struct kymo_history_frame {
+	size_t size;
 	const char *file, *function; /* NULL: not known */
 	int64_t line;		     /* -1: not known */
 };
@@ -154,8 +160,8 @@ KYMO_HISTORY_API int kymo_history_cursor_goto(struct kymo_history_cursor *cursor
 /* To where @thread is at this moment.  1; 0, and nothing has changed: it has not begun. */
 KYMO_HISTORY_API int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread);
 /* The event that it stands after. */
-KYMO_HISTORY_API void kymo_history_cursor_event(struct kymo_history_cursor *cursor,
-						struct kymo_history_event *event);
+KYMO_HISTORY_API int kymo_history_cursor_event(struct kymo_history_cursor *cursor,
+					       struct kymo_history_event *event);
 /* The stack, innermost first: up to @count frames to @out.  Returns how many there are. */
 KYMO_HISTORY_API int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out,
 					       int count);

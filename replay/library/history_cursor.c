@@ -7,6 +7,7 @@
 
 #include "replay/debugger/condition.h"
 #include "replay/library/history_private.h"
+#include "replay/library/sized.h"
 #include "replay/moves/named_places.h"
 #include "replay/moves/replay.h"
 #include "replay/trace/sources.h"
@@ -107,32 +108,43 @@ int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thre
 	return kymo_replay_switch(&cursor->replay, thread, &cursor->history->error);
 }
 
-void kymo_history_cursor_event(struct kymo_history_cursor *cursor, struct kymo_history_event *event)
+int kymo_history_cursor_event(struct kymo_history_cursor *cursor, struct kymo_history_event *out)
 {
 	const struct kymo_event *at = kymo_replay_event(&cursor->replay);
+	struct kymo_history_event event;
 
-	kymo_history_put_event(&cursor->history->trace.timeline, at, event);
+	if (!kymo_sized_bytes(out, sizeof event))
+		return kymo_fail(&cursor->history->error, -EINVAL, "kymo_history_event.size is not set");
+	kymo_history_put_event(&cursor->history->trace.timeline, at, &event);
 	free(cursor->values);
 	if (kymo_history_values(at, KYMO_HISTORY_VALUES_ALL, &cursor->values))
 		cursor->values = NULL;
-	event->values = cursor->values;
+	event.values = cursor->values;
+	kymo_sized_put(out, 0, &event, sizeof event, out->size);
+	return 0;
 }
 
 int kymo_history_cursor_stack(struct kymo_history_cursor *cursor, struct kymo_history_frame *out, int count)
 {
+	size_t stride = count > 0 ? out->size : 0;
 	struct kymo_stack stack;
-	int result = kymo_replay_stack(&cursor->replay, &stack, &cursor->history->error);
+	int result;
 
+	if (count > 0 && !kymo_sized_bytes(out, sizeof *out))
+		return kymo_fail(&cursor->history->error, -EINVAL, "kymo_history_frame.size of the first frame is not set");
+	result = kymo_replay_stack(&cursor->replay, &stack, &cursor->history->error);
 	if (result)
 		return result;
 	for (int i = 0; i < count && (uint32_t)i < stack.count; i++) {
 		const struct kymo_stack_frame *frame = &stack.frames[stack.count - 1 - (uint32_t)i];
 
-		out[i] = (struct kymo_history_frame){
+		struct kymo_history_frame told = {
 			.file = frame->code ? frame->code->content->file : NULL,
 			.function = frame->code ? frame->code->content->function : NULL,
 			.line = frame->line,
 		};
+
+		kymo_sized_put(out, (size_t)i, &told, sizeof told, stride);
 	}
 	result = (int)stack.count;
 	kymo_stack_release(&stack);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "replay/library/history_private.h"
+#include "replay/library/sized.h"
 #include "replay/profile/lookup.h"
 #include "replay/values/event_values.h"
 #include "replay/decode/merge.h"
@@ -215,19 +216,23 @@ static int put(struct search *search, char **json)
 	return 0;
 }
 
-int kymo_history_last_values(struct kymo_history *history, const struct kymo_history_slice *slice,
+int kymo_history_last_values(struct kymo_history *history, const struct kymo_history_slice *given,
 			     const unsigned char *threads, uint64_t most, char **json)
 {
 	size_t streams = history->trace.timeline.stream_count;
+	struct kymo_history_slice slice = {0};
 	struct search search = {
 		.history = history,
-		.slice = slice,
+		.slice = &slice,
 		.threads = threads,
 		.most = most,
-		.kinds = kymo_history_kinds(slice->kinds),
 		.lines = calloc(streams + 1, sizeof(*search.lines)),
 	};
 	int result = search.lines ? 0 : kymo_fail(&history->error, -ENOMEM, "out of memory");
+
+	if (!result)
+		result = kymo_sized_take(&slice, given, sizeof slice, &history->error);
+	search.kinds = kymo_history_kinds(slice.kinds);
 
 	if (!result)
 		result = each_event(&search, note_event);

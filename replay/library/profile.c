@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replay/library/profile_slice.h"
+#include "replay/library/sized.h"
 #include "replay/profile/call_tree.h"
 
 /* What is handed out, and what holds it. */
@@ -153,27 +155,24 @@ static int fill(struct tables *tables)
 	return 0;
 }
 
-int kymo_profile_read(const char *path, const struct kymo_profile_slice *wanted, const struct kymo_profile **out,
+int kymo_profile_read(const char *path, const struct kymo_profile_slice *given, const struct kymo_profile **out,
 		      char *message, size_t message_bytes)
 {
-	const struct kymo_slice slice = {
-		.from_ns = wanted->from_ns,
-		.to_ns = wanted->to_ns,
-		.process = (uint64_t)wanted->process,
-		.thread = wanted->thread,
-		.function = wanted->function,
-		.test = wanted->test,
-		.min_duration_ns = wanted->min_duration_ns,
-	};
+	struct kymo_profile_slice wanted = {0};
 	struct tables *tables = calloc(1, sizeof(*tables));
 	struct kymo_error error = {"out of memory"};
-	int result = tables ? kymo_timeline_open(&tables->timeline, path, 0, &error) : -ENOMEM;
+	int result = tables ? kymo_sized_take(&wanted, given, sizeof wanted, &error) : -ENOMEM;
+
+	if (!result)
+		result = kymo_timeline_open(&tables->timeline, path, 0, &error);
 
 	if (result) {
 		free(tables);
 		tables = NULL;
 	} else {
-		result = kymo_call_tree_read(&tables->tree, &tables->timeline, &slice, wanted->flags & KYMO_PROFILE_LINES,
+		struct kymo_slice slice = kymo_profile_slice_of(&wanted);
+
+		result = kymo_call_tree_read(&tables->tree, &tables->timeline, &slice, wanted.flags & KYMO_PROFILE_LINES,
 					     KYMO_CALL_TREE_NODES, &error);
 	}
 	if (!result) {
@@ -187,6 +186,7 @@ int kymo_profile_read(const char *path, const struct kymo_profile_slice *wanted,
 		kymo_profile_free(tables ? &tables->profile : NULL);
 		return result;
 	}
+	tables->profile.size = sizeof tables->profile;
 	*out = &tables->profile;
 	return 0;
 }

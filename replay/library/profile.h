@@ -19,8 +19,9 @@ extern "C" {
 #define KYMO_PROFILE_API
 #endif
 
-/* What is read, as by the options of `kymo export`.  All of it: all zero but from_ns = INT64_MIN and to_ns = INT64_MAX. */
+/* What is read, as by the options of `kymo export`.  All of it: all zero but size, from_ns = INT64_MIN and to_ns = INT64_MAX. */
 struct kymo_profile_slice {
+	size_t size; /* sizeof(struct kymo_profile_slice) */
 	int64_t from_ns, to_ns;
 	int64_t process;       /* pid; 0: all */
 	int64_t min_duration_ns;
@@ -89,6 +90,7 @@ struct kymo_profile_line {
 };
 
 struct kymo_profile {
+	size_t size; /* of this, as the library has it: more fields may come at the end */
 	uint64_t function_count, thread_count, node_count, line_count;
 	const struct kymo_profile_function *functions; /* errors are less than the sums of those of their nodes */
 	const struct kymo_profile_thread *threads;

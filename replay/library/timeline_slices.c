@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "replay/coverage/contexts.h"
-#include "replay/profile/slice.h"
+#include "replay/library/profile_slice.h"
+#include "replay/library/sized.h"
 
 /* What is handed out, and what holds it. */
 struct slices {
@@ -219,18 +220,13 @@ static int read_stream(struct slices *slices, const struct kymo_stream *stream, 
 	return 0;
 }
 
-static int read_all(struct slices *slices, const struct kymo_profile_slice *asked, struct kymo_error *error)
+static int read_all(struct slices *slices, const struct kymo_profile_slice *given, struct kymo_error *error)
 {
-	struct kymo_slice wanted = {.from_ns = asked->from_ns,
-				    .to_ns = asked->to_ns,
-				    .process = (uint64_t)asked->process,
-				    .thread = asked->thread,
-				    .function = asked->function,
-				    .test = asked->test,
-				    .min_duration_ns = asked->min_duration_ns};
-	int result = 0;
+	struct kymo_profile_slice asked = {0};
+	int result = kymo_sized_take(&asked, given, sizeof asked, error);
+	struct kymo_slice wanted = kymo_profile_slice_of(&asked);
 
-	if (wanted.test)
+	if (!result && wanted.test)
 		result = kymo_contexts_find(&slices->contexts, &slices->timeline, error);
 	slices->timeline.rebuilt_kinds = 0;
 	for (size_t i = 0; i < slices->timeline.stream_count && !result; i++)
@@ -270,6 +266,7 @@ int kymo_profile_timeline_read(const char *path, const struct kymo_profile_slice
 	if (!result)
 		result = read_all(slices, slice, &error);
 	if (!result) {
+		slices->told.size = sizeof slices->told;
 		*timeline = &slices->told;
 		return 0;
 	}

@@ -63,6 +63,7 @@ struct kymo_timeline_run {
 };
 
 struct kymo_profile_timeline {
+	size_t size; /* of this, as the library has it: more fields may come at the end */
 	uint64_t function_count, thread_count, box_count, gap_count;
 	const struct kymo_profile_function *functions; /* some may be told more than once */
 	const struct kymo_profile_thread *threads; /* without outside_ns */

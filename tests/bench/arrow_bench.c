@@ -19,7 +19,7 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-	struct kymo_arrow_slice slice = {.from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1, .columns = argc > 2 ? argv[2] : NULL};
+	struct kymo_arrow_slice slice = {.size = sizeof slice, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1, .columns = argc > 2 ? argv[2] : NULL};
 	struct ArrowArrayStream stream;
 	struct ArrowArray batch;
 	uint64_t rows = 0, batches = 0;

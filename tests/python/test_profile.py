@@ -268,7 +268,7 @@ CALLS = """
 
 int main(int argc, char **argv)
 {
-	struct kymo_profile_slice slice = {INT64_MIN, INT64_MAX, 0, 0, NULL, NULL, NULL, 0};
+	struct kymo_profile_slice slice = {sizeof slice, INT64_MIN, INT64_MAX, 0, 0, NULL, NULL, NULL, 0};
 	const struct kymo_profile *profile;
 	unsigned long long calls = 0;
 	long long ns = 0;

@@ -5,13 +5,14 @@ import ctypes
 import os
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p, pythonapi
 
-from kymo._library import as_bytes, failure, load
+from kymo._library import Sized, as_bytes, failure, load
 
 STREAM, SCHEMA = b"arrow_array_stream", b"arrow_schema"
 
 
-class _Slice(ctypes.Structure):
+class _Slice(Sized):
     _fields_ = [
+        ("size", c_size_t),
         ("from_ns", c_int64), ("to_ns", c_int64), ("process", c_uint64), ("thread", c_int32), ("reserved", c_uint32),
         ("thread_named", c_char_p), ("kinds", c_char_p), ("files", POINTER(c_char_p)), ("function", c_char_p),
         ("test", c_char_p), ("columns", c_char_p),

@@ -22,6 +22,7 @@ _SET = "@QQI4x"
 
 class _Coverage(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         *((name, c_uint64) for name in (
             "flags", "undefined", "file_count", "context_count", "line_count", "branch_count", "trail_count",
             "function_count", "set_count", "set_line_count", "set_branch_count")),

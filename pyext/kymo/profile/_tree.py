@@ -9,7 +9,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64,
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kymo._library import as_bytes, as_text, failure, load
+from kymo._library import Sized, as_bytes, as_text, failure, load
 
 _LINES = 1
 _CUT, _MORE = 1, 2
@@ -134,8 +134,9 @@ class Profile:
         return (node for node in self.nodes if node.parent is None)
 
 
-class _Slice(ctypes.Structure):
+class _Slice(Sized):
     _fields_ = [
+        ("size", c_size_t),
         ("from_ns", c_int64), ("to_ns", c_int64), ("process", c_int64), ("min_duration_ns", c_int64),
         ("thread", c_char_p), ("function", c_char_p), ("test", c_char_p), ("flags", c_uint64),
     ]  # fmt: skip
@@ -143,6 +144,7 @@ class _Slice(ctypes.Structure):
 
 class _Profile(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         *((name, c_uint64) for name in ("function_count", "thread_count", "node_count", "line_count")),
         *((name, c_void_p) for name in ("functions", "threads", "nodes", "lines")),
         ("events", c_uint64), ("lost", c_uint64), ("begin_ns", c_int64), ("end_ns", c_int64),

@@ -81,6 +81,7 @@ class Timeline:
 
 class _Timeline(ctypes.Structure):
     _fields_ = [
+        ("size", c_size_t),
         *((name, c_uint64) for name in ("function_count", "thread_count", "box_count", "gap_count")),
         *((name, c_void_p) for name in ("functions", "threads", "boxes", "gaps")),
         ("calls", c_uint64), ("gaps_left_out", c_uint64), ("begin_ns", c_int64), ("end_ns", c_int64),

@@ -46,7 +46,7 @@ static void make_trace(void)
 
 static struct ArrowArrayStream open_columns(const char *columns)
 {
-	struct kymo_arrow_slice slice = {.from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1, .columns = columns};
+	struct kymo_arrow_slice slice = {.size = sizeof slice, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1, .columns = columns};
 	struct ArrowArrayStream stream;
 
 	make_trace();
@@ -187,7 +187,7 @@ Test(arrow, batches_of_one_thread_may_be_released_by_others)
 
 Test(arrow, what_cannot_be_opened_leaves_nothing)
 {
-	struct kymo_arrow_slice slice = {.from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1};
+	struct kymo_arrow_slice slice = {.size = sizeof slice, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1};
 	struct ArrowArrayStream stream;
 
 	cr_assert_eq(kymo_arrow_open("/nowhere", &slice, &stream, error, sizeof error), -ENOENT);
@@ -212,7 +212,7 @@ Test(arrow, what_cannot_be_opened_leaves_nothing)
 
 Test(arrow, threads_are_chosen_by_what_names_them)
 {
-	struct kymo_arrow_slice slice = {.from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1};
+	struct kymo_arrow_slice slice = {.size = sizeof slice, .from_ns = INT64_MIN, .to_ns = INT64_MAX, .thread = -1};
 	static const struct {
 		uint64_t process;
 		const char *thread;
