@@ -149,6 +149,7 @@ static int match_call(struct kymo_hunk *hunk, const struct kymo_item *left, cons
 
 	hunk->has_missing[0] |= left->is_incomplete;
 	hunk->has_missing[1] |= right->is_incomplete;
+	hunk->is_behind_missing = left->is_incomplete || right->is_incomplete;
 	hunk->is_behind_exception = left->left == KYMO_TOKEN_UNWIND || right->left == KYMO_TOKEN_UNWIND;
 	hunk->is_behind_library = !is_shown(hunk->comparison, 0, left->code) && is_shown(hunk->comparison, 0, hunk->code[0]);
 	result = note_aligned(hunk, left->at, right->at, 1);
@@ -163,7 +164,7 @@ int kymo_hunk_match(struct kymo_hunk *hunk, const struct kymo_item *left, const 
 
 	if (result)
 		return result;
-	hunk->is_behind_exception = false;
+	hunk->is_behind_missing = hunk->is_behind_exception = false;
 	if (left->key != right->key)
 		return match_call(hunk, left, right);
 	comparison->common += left->size;
@@ -195,7 +196,7 @@ int kymo_hunk_match_blocks(struct kymo_hunk *hunk, const struct kymo_block *left
 	result = kymo_hunk_flush(hunk, &next[0], &next[1]);
 	if (!result)
 		result = note_aligned(hunk, left->begin, right->begin, left->size);
-	hunk->is_behind_exception = false;
+	hunk->is_behind_missing = hunk->is_behind_exception = false;
 	hunk->comparison->common += left->size;
 	if (is_shown(hunk->comparison, 0, hunk->code[0]))
 		hunk->comparison->common_shown += left->size;
@@ -226,6 +227,9 @@ static enum kymo_difference_kind kind_of(const struct kymo_hunk *hunk)
 
 	/* What one side did while it is not known what the other did may be the same. */
 	if (a->is_incomplete || b->is_incomplete || (hunk->has_missing[0] && !a->items) || (hunk->has_missing[1] && !b->items))
+		return KYMO_DIFFER_UNKNOWN;
+	/* Nor how what comes first behind the gap began. */
+	if (hunk->is_behind_missing)
 		return KYMO_DIFFER_UNKNOWN;
 	if (is_loop(hunk, 0) || is_loop(hunk, 1))
 		return KYMO_DIFFER_LOOP;

@@ -27,6 +27,7 @@ struct kymo_hunk {
 	bool is_behind_exception; /* the last thing that both did is a call that an exception left, on one side or both */
 	bool is_behind_library;	  /* and it is of a library, called by what is none */
 	bool has_missing[2];	  /* something is, from here or before on */
+	bool is_behind_missing;	  /* the last thing that both did is a call in which something is missing, on one side or both */
 	bool has_exception[2];	  /* that the other does not have has been told: it may go on */
 	struct kymo_item earlier[2][KYMO_LINES_BEFORE]; /* lines that both ran before that one, the last one first */
 	struct kymo_moved {	  /* calls that one side alone made here: the other may make them later */
