@@ -79,8 +79,9 @@ enum kymo_value_kind {
 				      OBJECT */
 	KYMO_VALUE_ARRAY = 30,	   /* type, id, text: the dtype; count of dimensions, all of which follow in LEB128; count, items in C order */
 	KYMO_VALUE_SUBCLASS = 31,  /* type, then the value of one of a builtin's kinds, read by the builtin's own layout */
+	KYMO_VALUE_NOT_READ = 32,  /* type, text: why what is in it was not read, in words */
 };
-#define KYMO_VALUE_KINDS 32
+#define KYMO_VALUE_KINDS 33
 
 /*
  * Where a block lies in its chunk.  Valid as long as whoever handed it out says.  bytes is 0: there is none.

@@ -102,7 +102,8 @@ class Value:
         if type == "bytearray":
             return bytearray(ast.literal_eval(self.text.removeprefix("bytearray(").removesuffix(")")))
         if type in ("int", "bool", "str", "bytes"):
-            return int(self.text, 0) if type == "int" else ast.literal_eval(self.text)
+            ticks = self._told.get("ticks", self.text)  # of an item in an array of times
+            return int(str(ticks), 0) if type == "int" else ast.literal_eval(self.text)
         return _CONSTANTS[type]
 
     def __getitem__(self, key):

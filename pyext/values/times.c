@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pyext/object_layout.h"
+
 #include "pyext/values/times.h"
 
 #include <datetime.h>
@@ -81,7 +83,23 @@ PyObject *kymo_zone_name(struct kymo_python *python, PyObject *zone)
 	return fixed && fixed->name && PyUnicode_Check(fixed->name) ? fixed->name : NULL;
 }
 
-/* What other zones say is their own code's to find. */
+/* Of a ZoneInfo, which lays it out as a slot; NULL: it has none, or is none. */
+static const char *zone_key(PyObject *zone)
+{
+	const PyTypeObject *type = Py_TYPE(zone);
+
+	while (type && !(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE && !strcmp(type->tp_name, "zoneinfo.ZoneInfo")))
+		type = type->tp_base;
+	for (const PyMemberDef *member = type ? type->tp_members : NULL; member && member->name; member++) {
+		PyObject *key = kymo_is_slot(member) && !strcmp(member->name, "key") ? kymo_slot_value(zone, member) : NULL;
+
+		if (key && PyUnicode_CheckExact(key) && PyUnicode_IS_COMPACT_ASCII(key) && PyUnicode_GET_LENGTH(key) < KYMO_TIME_ZONE)
+			return (const char *)PyUnicode_1BYTE_DATA(key);
+	}
+	return NULL;
+}
+
+/* What other zones say is their own code's to find: the name of one that has one, as RFC 9557 has it. */
 static void add_zone(struct line *line, struct kymo_python *python, PyObject *zone)
 {
 	const struct fixed_offset *fixed;
@@ -91,6 +109,8 @@ static void add_zone(struct line *line, struct kymo_python *python, PyObject *zo
 	fixed = fixed_offset(python, zone);
 	if (fixed)
 		add_offset(line, fixed->offset);
+	else if (zone_key(zone))
+		add(line, "[%s]", zone_key(zone));
 	else
 		add(line, "+??:??");
 }

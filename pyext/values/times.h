@@ -6,6 +6,7 @@
 #include "pyext/values/types.h"
 
 #define KYMO_TIME_TEXT 128
+#define KYMO_TIME_ZONE 64 /* longer names are not told */
 
 /* @object is of, or derived from, @type: the text in @text, terminated; false: another layout than the one that is known. */
 bool kymo_time_text(struct kymo_python *python, PyObject *object, enum kymo_library_type type, char text[KYMO_TIME_TEXT]);

@@ -7,6 +7,7 @@
 
 #include "format/varint.h"
 #include "replay/trace/text.h"
+#include "replay/values/value_ticks.h"
 
 #define BRIEF_BYTES 64U
 #define BRIEF_ATTRIBUTES 12U
@@ -149,7 +150,13 @@ static void put_array(struct output *to, const struct kymo_value *value)
 
 static void put_inside(struct output *to, const struct kymo_value *value)
 {
+	char time[KYMO_TICKS_TEXT_BYTES];
+
 	switch (value->kind) {
+	case KYMO_VALUE_INT:
+		if (kymo_value_is_time(value, time))
+			fprintf(to->out, ",\"ticks\":%" PRId64, value->number);
+		break;
 	case KYMO_VALUE_STR:
 	case KYMO_VALUE_BYTES:
 	case KYMO_VALUE_BYTEARRAY:
@@ -170,6 +177,10 @@ static void put_inside(struct output *to, const struct kymo_value *value)
 		break;
 	case KYMO_VALUE_ARRAY:
 		put_array(to, value);
+		break;
+	case KYMO_VALUE_TEXT:
+		fputs(",\"str\":", to->out);
+		put_text(to, kymo_value_label_within, value, kymo_json_put);
 		break;
 	case KYMO_VALUE_EXCEPTION:
 		put_exception(to, value);
@@ -206,7 +217,7 @@ static void put_value(struct output *to, const struct kymo_value *value)
 	put_text(to, kymo_value_text_within, value, kymo_json_put);
 	if (value->id)
 		put_number(to, "id", value->id);
-	put_flag(to, value->is_cut || value->kind == KYMO_VALUE_CUT, "cut");
+	put_flag(to, value->is_cut || value->kind == KYMO_VALUE_CUT || value->kind == KYMO_VALUE_NOT_READ, "cut");
 	put_flag(to, value->kind == KYMO_VALUE_REDACTED, "redacted");
 	put_flag(to, value->kind == KYMO_VALUE_UNBOUND, "unbound");
 	put_flag(to, value->kind == KYMO_VALUE_SEEN, "seen");

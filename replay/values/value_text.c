@@ -287,13 +287,21 @@ static void put_range(struct writer *writer, const struct kymo_value *value)
 	put(writer, ")");
 }
 
+bool kymo_value_is_time(const struct kymo_value *value, char *text)
+{
+	return value->kind == KYMO_VALUE_INT && value->dtype && kymo_ticks_text((const char *)value->dtype, value->dtype_bytes, value->number, text);
+}
+
 static void put_builtin(struct writer *writer, const struct kymo_value *value)
 {
-	char text[KYMO_FLOAT_TEXT_BYTES];
+	char text[KYMO_FLOAT_TEXT_BYTES], time[KYMO_TICKS_TEXT_BYTES];
 
 	switch (value->kind) {
 	case KYMO_VALUE_INT:
-		put_format(writer, "%" PRId64, value->number);
+		if (kymo_value_is_time(value, time))
+			put(writer, time);
+		else
+			put_format(writer, "%" PRId64, value->number);
 		break;
 	case KYMO_VALUE_LONG:
 		put_long(writer, value);
@@ -351,26 +359,6 @@ static void put_named(struct writer *writer, const struct kymo_value *value)
 	put(writer, ">");
 }
 
-/* Items that are ticks, as dates or durations. */
-static void put_ticks(struct writer *writer, const struct kymo_value *value)
-{
-	const char *separator = "";
-	char text[KYMO_TICKS_TEXT_BYTES];
-
-	for (const struct kymo_value *item = at(writer, value->first); item && !writer->is_full; item = at(writer, item->next)) {
-		put(writer, separator);
-		separator = ", ";
-		if (item->kind == KYMO_VALUE_INT && kymo_ticks_text((const char *)value->text, value->text_bytes, item->number, text))
-			put(writer, text);
-		else
-			put_value(writer, item);
-	}
-	if (value->count > value->kept) {
-		put(writer, separator);
-		put_cut(writer, value);
-	}
-}
-
 static void put_array(struct writer *writer, const struct kymo_value *value)
 {
 	uint64_t size = 0;
@@ -379,7 +367,7 @@ static void put_array(struct writer *writer, const struct kymo_value *value)
 	if (!value->dimensions && value->kept == 1) { /* a scalar */
 		put_type(writer, value);
 		put(writer, "('");
-		put_ticks(writer, value);
+		put_items(writer, value, at(writer, value->first), NULL);
 		put(writer, "')");
 		return;
 	}
@@ -393,7 +381,7 @@ static void put_array(struct writer *writer, const struct kymo_value *value)
 		put_format(writer, "%s%" PRIu64, i ? ", " : "", size);
 	}
 	put(writer, value->dimensions == 1 ? ",): [" : "): [");
-	put_ticks(writer, value);
+	put_items(writer, value, at(writer, value->first), NULL);
 	put(writer, "]>");
 }
 
@@ -460,19 +448,51 @@ static void put_object(struct writer *writer, const struct kymo_value *value)
 {
 	put(writer, "<");
 	put_type(writer, value);
-	if (value->kind == KYMO_VALUE_ENUM) {
-		put(writer, ".");
+	put_address(writer, value);
+	if (value->kind == KYMO_VALUE_SEEN) {
+		put(writer, ", shown before");
+	} else if (value->kind == KYMO_VALUE_NOT_READ) {
+		put(writer, ", ");
 		put_label(writer, value);
-		put(writer, ": ");
-		put_value(writer, at(writer, value->first));
 	} else {
-		put_address(writer, value);
-		if (value->kind == KYMO_VALUE_SEEN)
-			put(writer, ", shown before");
-		else
-			put_attributes(writer, value, at(writer, value->first));
+		put_attributes(writer, value, at(writer, value->first));
 	}
 	put(writer, ">");
+}
+
+static bool is_of(const struct writer *writer, const struct kymo_value *value, const char *const types[])
+{
+	const char *type = kymo_value_type(value, writer->process);
+
+	while (type && *types && strcmp(type, *types) != 0)
+		types++;
+	return type && *types;
+}
+
+/*
+ * What str() says, as a person writes it: a time as it is, like those in arrays; a Fraction by its two numbers; else TYPE('text'), which
+ * is what repr() of it says.
+ */
+static void put_library(struct writer *writer, const struct kymo_value *value)
+{
+	static const char *const times[] = {"datetime", "date", "time", "timedelta", NULL}, *const fraction[] = {"Fraction", NULL};
+	const uint8_t *text = value->text, *slash = value->text_bytes ? memchr(text, '/', value->text_bytes) : NULL;
+	uint32_t numerator = slash ? (uint32_t)(slash - text) : value->text_bytes;
+
+	if (is_of(writer, value, times)) {
+		put_label(writer, value);
+		return;
+	}
+	put_type(writer, value);
+	put(writer, "(");
+	if (value->is_cut || !is_of(writer, value, fraction)) {
+		put_quoted(writer, value, false);
+	} else {
+		put_name(writer, (const char *)text, numerator);
+		put(writer, ", ");
+		put_name(writer, slash ? (const char *)slash + 1 : "1", slash ? value->text_bytes - numerator - 1 : 1);
+	}
+	put(writer, ")");
 }
 
 static void put_value(struct writer *writer, const struct kymo_value *value)
@@ -498,15 +518,18 @@ static void put_value(struct writer *writer, const struct kymo_value *value)
 		put_exception(writer, value);
 	} else if (kind == KYMO_VALUE_OBJECT && writer->process && kymo_traced_name_is_record(writer->process, value->type)) {
 		put_record(writer, value);
-	} else if (kind == KYMO_VALUE_OBJECT || kind == KYMO_VALUE_SEEN || kind == KYMO_VALUE_ENUM) {
+	} else if (kind == KYMO_VALUE_OBJECT || kind == KYMO_VALUE_SEEN || kind == KYMO_VALUE_NOT_READ) {
 		put_object(writer, value);
-	} else if (kind == KYMO_VALUE_TEXT || value->type) {
+	} else if (kind == KYMO_VALUE_ENUM) {
+		put_type(writer, value);
+		put(writer, ".");
+		put_label(writer, value);
+	} else if (kind == KYMO_VALUE_TEXT) {
+		put_library(writer, value);
+	} else if (value->type) {
 		put_type(writer, value);
 		put(writer, "(");
-		if (kind == KYMO_VALUE_TEXT)
-			put_quoted(writer, value, false);
-		else
-			put_builtin(writer, value);
+		put_builtin(writer, value);
 		put(writer, ")");
 	} else {
 		put_builtin(writer, value);
@@ -575,38 +598,4 @@ size_t kymo_value_label(const struct kymo_value_tree *tree, const struct kymo_va
 	size_t left = KYMO_VALUE_TEXT_COST;
 
 	return kymo_value_label_within(tree, value, process, text, bytes, &left);
-}
-
-const char *kymo_value_base(const struct kymo_value *value)
-{
-	static const char *const builtins[KYMO_VALUE_KINDS] = {
-		[KYMO_VALUE_NONE] = "NoneType",
-		[KYMO_VALUE_FALSE] = "bool",
-		[KYMO_VALUE_TRUE] = "bool",
-		[KYMO_VALUE_ELLIPSIS] = "ellipsis",
-		[KYMO_VALUE_NOT_IMPLEMENTED] = "NotImplementedType",
-		[KYMO_VALUE_INT] = "int",
-		[KYMO_VALUE_LONG] = "int",
-		[KYMO_VALUE_FLOAT] = "float",
-		[KYMO_VALUE_COMPLEX] = "complex",
-		[KYMO_VALUE_STR] = "str",
-		[KYMO_VALUE_BYTES] = "bytes",
-		[KYMO_VALUE_BYTEARRAY] = "bytearray",
-		[KYMO_VALUE_TUPLE] = "tuple",
-		[KYMO_VALUE_LIST] = "list",
-		[KYMO_VALUE_SET] = "set",
-		[KYMO_VALUE_FROZENSET] = "frozenset",
-		[KYMO_VALUE_DICT] = "dict",
-		[KYMO_VALUE_RANGE] = "range",
-		[KYMO_VALUE_SLICE] = "slice",
-	};
-
-	return value->kind < KYMO_VALUE_KINDS ? builtins[value->kind] : NULL;
-}
-
-const char *kymo_value_type(const struct kymo_value *value, const struct kymo_traced_process *process)
-{
-	if (!value->type)
-		return kymo_value_base(value);
-	return process ? kymo_traced_name(process, value->type) : NULL;
 }

@@ -268,9 +268,9 @@ static void read_subclass(struct reader *reader, uint32_t number)
 static void read_head(struct reader *reader, struct kymo_value *value)
 {
 	enum kymo_value_kind kind = value->kind;
-	bool has_type = kind == KYMO_VALUE_SEEN || (kind >= KYMO_VALUE_OBJECT && kind <= KYMO_VALUE_ARRAY);
+	bool has_type = kind == KYMO_VALUE_SEEN || (kind >= KYMO_VALUE_OBJECT && kind <= KYMO_VALUE_ARRAY) || kind == KYMO_VALUE_NOT_READ;
 	bool has_id = kind == KYMO_VALUE_SEEN || kind == KYMO_VALUE_BYTEARRAY || (kind >= KYMO_VALUE_LIST && kind <= KYMO_VALUE_DICT) ||
-		      (has_type && kind != KYMO_VALUE_TEXT);
+		      (has_type && kind != KYMO_VALUE_TEXT && kind != KYMO_VALUE_NOT_READ);
 
 	if (has_type)
 		value->type = read_number(reader);
@@ -307,6 +307,7 @@ static void read_head(struct reader *reader, struct kymo_value *value)
 	case KYMO_VALUE_NAMED:
 	case KYMO_VALUE_TEXT:
 	case KYMO_VALUE_ENUM:
+	case KYMO_VALUE_NOT_READ:
 		read_label(reader, value);
 		break;
 	case KYMO_VALUE_ARRAY:
@@ -319,6 +320,19 @@ static void read_head(struct reader *reader, struct kymo_value *value)
 	}
 }
 
+/* So that times are told as such. */
+static void tell_items(struct reader *reader, uint32_t number)
+{
+	const struct kymo_value *array = node(reader, number);
+	const uint8_t *dtype = array->text;
+	uint32_t bytes = array->text_bytes;
+
+	for (uint32_t item = array->first; item; item = node(reader, item)->next) {
+		node(reader, item)->dtype = dtype;
+		node(reader, item)->dtype_bytes = bytes;
+	}
+}
+
 static void read_body(struct reader *reader, uint32_t number)
 {
 	enum kymo_value_kind kind = node(reader, number)->kind;
@@ -328,8 +342,11 @@ static void read_body(struct reader *reader, uint32_t number)
 	case KYMO_VALUE_LIST:
 	case KYMO_VALUE_SET:
 	case KYMO_VALUE_FROZENSET:
+		read_items(reader, number, 0, 1);
+		break;
 	case KYMO_VALUE_ARRAY:
 		read_items(reader, number, 0, 1);
+		tell_items(reader, number);
 		break;
 	case KYMO_VALUE_DICT:
 	case KYMO_VALUE_OBJECT:
@@ -428,4 +445,38 @@ const char *kymo_value_name(const struct kymo_code *code, uint64_t name)
 	for (; left; left--)
 		at += strlen(at) + 1;
 	return at;
+}
+
+const char *kymo_value_base(const struct kymo_value *value)
+{
+	static const char *const builtins[KYMO_VALUE_KINDS] = {
+		[KYMO_VALUE_NONE] = "NoneType",
+		[KYMO_VALUE_FALSE] = "bool",
+		[KYMO_VALUE_TRUE] = "bool",
+		[KYMO_VALUE_ELLIPSIS] = "ellipsis",
+		[KYMO_VALUE_NOT_IMPLEMENTED] = "NotImplementedType",
+		[KYMO_VALUE_INT] = "int",
+		[KYMO_VALUE_LONG] = "int",
+		[KYMO_VALUE_FLOAT] = "float",
+		[KYMO_VALUE_COMPLEX] = "complex",
+		[KYMO_VALUE_STR] = "str",
+		[KYMO_VALUE_BYTES] = "bytes",
+		[KYMO_VALUE_BYTEARRAY] = "bytearray",
+		[KYMO_VALUE_TUPLE] = "tuple",
+		[KYMO_VALUE_LIST] = "list",
+		[KYMO_VALUE_SET] = "set",
+		[KYMO_VALUE_FROZENSET] = "frozenset",
+		[KYMO_VALUE_DICT] = "dict",
+		[KYMO_VALUE_RANGE] = "range",
+		[KYMO_VALUE_SLICE] = "slice",
+	};
+
+	return value->kind < KYMO_VALUE_KINDS ? builtins[value->kind] : NULL;
+}
+
+const char *kymo_value_type(const struct kymo_value *value, const struct kymo_traced_process *process)
+{
+	if (!value->type)
+		return kymo_value_base(value);
+	return process ? kymo_traced_name(process, value->type) : NULL;
 }

@@ -30,6 +30,8 @@ struct kymo_value {
 	bool is_cut;	 /* of this very value something is missing: kept < count, or text is */
 	bool is_negative; /* LONG */
 	int64_t number;	 /* INT */
+	const uint8_t *dtype; /* INT in an array: what that holds, of @dtype_bytes, as its text; NULL: it is in none */
+	uint32_t dtype_bytes;
 	double real, imaginary;
 	const uint8_t *text; /* of STR, BYTES, LONG (the magnitude), and names; in the chunk's payload, not terminated; NULL: none */
 	uint32_t text_bytes;
@@ -68,6 +70,9 @@ const char *kymo_value_name(const struct kymo_code *code, uint64_t name);
 const char *kymo_value_base(const struct kymo_value *value);
 /* The name of its type, "int", "User"; NULL: none, or not known. */
 const char *kymo_value_type(const struct kymo_value *value, const struct kymo_traced_process *process);
+
+/* Of an item that is ticks, in an array of times: what it is as text, of KYMO_TICKS_TEXT_BYTES. */
+bool kymo_value_is_time(const struct kymo_value *value, char *text);
 
 /* What the text of one value may cost, about its bytes: a block of a hundred bytes can tell of a million, by SAME in SAME. */
 #define KYMO_VALUE_TEXT_COST (512U << 10)

@@ -83,7 +83,7 @@ class Values:
         names = {11: "int", 12: "long", 13: "real", 14: "complex", 15: "str", 16: "binary", 17: "bytearray", 23: "range", 24: "slice"}
         if kind in names:
             return getattr(self, f"of_{names[kind]}")()
-        names = {10: "seen", 25: "object", 26: "named", 27: "text", 28: "enum", 29: "exception", 30: "array"}
+        names = {10: "seen", 25: "object", 26: "named", 27: "text", 28: "enum", 29: "exception", 30: "array", 32: "unread"}
         type = self.type_name(self.number())
         return {"type": type} | getattr(self, f"of_{names[kind]}")(self.shown(type))
 
@@ -178,11 +178,21 @@ class Values:
     def of_text(self, type):
         text, count = self.text()
         cut = len(text) < count
-        return {"text": f"{type}({text.decode()!r}{'…' * cut})"} | ({"cut": True} if cut else {})
+        label = self.shown(text.decode()) + "…" * cut
+        if type in ("datetime", "date", "time", "timedelta"):
+            shown = label
+        elif type == "Fraction" and not cut:
+            shown = f"Fraction({', '.join([*text.decode().split('/', 1), '1'][:2])})"
+        else:
+            shown = f"{type}({text.decode()!r}{'…' * cut})"
+        return {"text": shown, "str": label} | ({"cut": True} if cut else {})
+
+    def of_unread(self, type):
+        return {"text": f"<{type}, {self.label()}>", "cut": True}
 
     def of_enum(self, type):
         id, name, value = self.id(), self.label(), self.value()
-        return id | {"text": f"<{type}.{name}: {value['text']}>", "items": [value]}
+        return id | {"text": f"{type}.{name}", "items": [value]}
 
     def of_exception(self, type):
         id = self.id()

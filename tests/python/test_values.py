@@ -18,7 +18,8 @@ from wire import put_leb128
 
 from test_model import compare  # noqa: F401 - a fixture
 
-NAMES = {1: "User", 2: "type", 3: "module", 4: "Decimal", 5: "Color", 6: "ValueError", 7: "ndarray", 8: "Odd\x1bName", 9: "MyList"}
+NAMES = {1: "User", 2: "type", 3: "module", 4: "Decimal", 5: "Color", 6: "ValueError", 7: "ndarray", 8: "Odd\x1bName", 9: "MyList", 10: "Fraction",
+         11: "datetime", 12: "Index"}
 ID = 0x7F0012345678
 DEFINITIONS = (
     ("process", {"pid": 7, "folder": "7-1-x"}), ("thread", {"thread": 1, "native_id": 71, "name": "t"}),
@@ -159,7 +160,12 @@ OTHERS = {
     f"<User f at {ID:#x}>": head(26, 1, ID) + text("f"),
     "Decimal('1.5')": head(27, 4) + text("1.5"),
     "Decimal('1.5'…)": head(27, 4) + text("1.5", 9),
-    "<Color.RED: 1>": head(28, 5, ID) + text("RED") + encode(1),
+    "Fraction(1, 3)": head(27, 10) + text("1/3"),
+    "Fraction(4, 1)": head(27, 10) + text("4"),
+    "2026-01-02 03:04:05+01:00": head(27, 11) + text("2026-01-02 03:04:05+01:00"),
+    "2026-01-…": head(27, 11) + text("2026-01-", 19),
+    "<Index, kept by\\x1b nobody>": head(32, 12) + text("kept by\x1b nobody"),
+    "Color.RED": head(28, 5, ID) + text("RED") + encode(1),
     "ValueError('no', 2)": head(29, 6, ID) + encode(("no", 2)) + encode(None) * 2 + attributes(),
     f"<ValueError() at {ID:#x}: code=1> from ValueError('cause')": head(29, 6, ID) + encode(())
     + head(29, 6, ID) + encode(("cause",)) + encode(None) * 2 + attributes()

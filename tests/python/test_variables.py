@@ -305,7 +305,7 @@ main()
     ("nested['it\\'s']", "None"),
     ("nested['\\x74ea'] [0]", "1"),
     ("span.stop", "9"),
-    ("color", "<Color.RED: 1>"),
+    ("color", "Color.RED"),
     ("color.value", "1"),
     ("problem.args[0]", "'gone'"),
     ("problem.__cause__.args[0]", "4"),

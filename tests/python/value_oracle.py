@@ -13,6 +13,7 @@ import pathlib
 import sys
 import types
 import uuid
+import zoneinfo
 
 CONTAINERS = (tuple, list, set, frozenset, dict)
 BUILTINS = (int, float, complex, str, bytes, bytearray, *CONTAINERS, range, slice)
@@ -180,11 +181,17 @@ class Oracle:
 
     def library(self, value, base):
         if base in (datetime.datetime, datetime.time) and value.tzinfo and not isinstance(value.tzinfo, datetime.timezone):
-            text = base.__str__(value.replace(tzinfo=None)) + "+??:??"
+            zone = f"[{value.tzinfo.key}]" if isinstance(value.tzinfo, zoneinfo.ZoneInfo) and value.tzinfo.key else "+??:??"
+            text = base.__str__(value.replace(tzinfo=None)) + zone
         else:
             text = type(value).__str__(value) if base is pathlib.PurePath else base.__str__(value)
         kept = cut_text(text, self.text)
-        return {"text": f"{printable(type(value).__qualname__)}({kept!r}{'…' * (kept != text)})"} | ({"cut": True} if kept != text else {})
+        shown, name = kept + "…" * (kept != text), printable(type(value).__qualname__)
+        if name == "Fraction" and kept == text:
+            shown = repr(value)
+        elif name not in ("datetime", "date", "time", "timedelta"):
+            shown = f"{name}({kept!r}{'…' * (kept != text)})"
+        return {"text": shown, "str": printable(kept) + "…" * (kept != text)} | ({"cut": True} if kept != text else {})
 
     def label(self, name):
         kept = cut_text(name, self.text)
@@ -194,7 +201,8 @@ class Oracle:
         if not value._name_:
             return {"id": id(value)} | self.attributes(value)
         is_cut = cut_text(value._name_, self.text) != value._name_
-        return {"id": id(value), "items": [self.part(value._value_)]} | ({"cut": True} if is_cut else {})
+        shown = f"{printable(type(value).__qualname__)}.{self.label(value._name_)}"
+        return {"id": id(value), "text": shown, "items": [self.part(value._value_)]} | ({"cut": True} if is_cut else {})
 
     def named(self, value):
         kind, id_ = type(value).__qualname__, id(value)
@@ -261,6 +269,9 @@ class Oracle:
         is_read = kind != "V" and value.dtype.isnative and (owner is None or type(owner) in (bytes, bytearray))
         items = (value.astype("i8") if kind in "mM" else value.astype("f8") if kind == "f" else value).ravel().tolist() if is_read else []
         told = {"id": id(value), "dtype": dtype, "shape": list(value.shape)} | self.list_of(items, self.tell)
+        for each, ticks in zip(told["items"], items) if kind in "mM" and value.dtype.str[-1] == "]" else ():
+            each |= {"ticks": ticks}
+            del each["text"]  # test_values_written.py has what numpy says
         return told | ({"cut": True} if not is_read else {})
 
 
@@ -281,6 +292,7 @@ class Oracle:
             known = self.are_known(value.columns)
             for i, label in enumerate(value.columns):
                 name = str(label) if known and isinstance(label, (str, int)) else str(i)
+                name = self.label(name)
                 told[name] = (lambda: REDACTED) if known and is_secret(label) else lambda i=i: self.column(value, i, known and harmless)
         return self.named_parts(told)
 
@@ -301,6 +313,8 @@ class Oracle:
         return inside if inside is not None and inside.dtype.kind in "OMm" else None
 
     def known_labels(self, index):
+        if isinstance(getattr(index, "_data", None), sys.modules["pandas"].arrays.ArrowStringArray):
+            return index._data
         if isinstance(index, sys.modules["pandas"].RangeIndex):
             return index._range
         labels = self.plain(getattr(index, "_data", None))
@@ -313,15 +327,22 @@ class Oracle:
         if is_secret(index.name):
             return REDACTED
         labels = self.known_labels(index)
-        return self.tell(index) if labels is None else self.tell(labels) if isinstance(labels, range) else self.items_of(labels)
+        if labels is not None:
+            return self.tell(labels) if isinstance(labels, range) else self.items_of(labels)
+        name = type(index).__qualname__
+        kept = type(getattr(index, "_data", index)).__qualname__
+        return {"type": name, "text": f"<{name}, kept as a {kept}, which Kymo does not read>", "cut": True}
 
     def items_of(self, array):
+        if isinstance(array, sys.modules["pandas"].arrays.ArrowStringArray):
+            items = array._pa_array.to_pylist()
+            return {"type": type(array).__qualname__, "id": id(array), "dtype": str(array.dtype), "shape": [len(array)]} | self.list_of(items, self.tell)
         return {"type": type(array).__qualname__} | self.array(array)
 
     def column(self, value, i, is_told):
         """By the block of columns that it lies in: its array is the one that has an identity."""
         block = next(block for block in value._mgr.blocks if value.ndim == 1 or i in block.mgr_locs.as_array)
-        array = self.plain(block.values)
+        array = block.values if isinstance(block.values, sys.modules["pandas"].arrays.ArrowStringArray) else self.plain(block.values)
         if array is None:
             return self.tell(block.values) if is_told else {"type": None, "text": "<not recorded>", "cut": True}
         part = array[list(block.mgr_locs.as_array).index(i)] if array.ndim == 2 else array

@@ -71,8 +71,11 @@ Test(values, objects_are_told_by_type_and_identity)
 	cr_assert_str_eq(TEXTS(1, K(NAMED), 2, ID, 1, 1, 'C'), "1=<class 'C'>");
 	cr_assert_str_eq(TEXTS(1, K(NAMED), 1, ID, 1, 1, 'f'), "1=<T1 f at 0x201>");
 	cr_assert_str_eq(TEXTS(1, K(TEXT), 1, 2, 2, '1', '0'), "1=T1('10')");
-	cr_assert_str_eq(TEXTS(1, K(ENUM), 1, ID, 1, 1, 'R', K(INT), 2), "1=<T1.R: 1>");
+	cr_assert_str_eq(TEXTS(1, K(ENUM), 1, ID, 1, 1, 'R', K(INT), 2), "1=T1.R");
+	cr_assert_str_eq(TEXTS(1, K(NOT_READ), 1, 3, 3, 'w', 'h', 'y'), "1=<T1, why>");
 	cr_assert_str_eq(TEXTS(1, K(ARRAY), 1, ID, 2, 2, 'f', '4', 2, 2, 3, 6, 1, K(INT), 2), "1=<T1 f4 (2, 3): [1, …+5]>");
+	cr_assert_str_eq(TEXTS(1, K(ARRAY), 1, ID, 13, 13, 'd', 'a', 't', 'e', 't', 'i', 'm', 'e', '6', '4', '[', 'D', ']', 1, 1, 1, 1, K(INT), 2),
+			 "1=<T1 datetime64[D] (1,): [1970-01-02]>");
 	cr_assert_str_eq(TEXTS(1, K(SUBCLASS), 1, K(INT), 2), "1=T1(1)");
 }
 
