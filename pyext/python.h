@@ -45,6 +45,7 @@ struct kymo_python {
 	struct kymo_tasks *tasks;
 	struct kymo_value_types *value_types; /* cache, by address */
 	struct kymo_secrets *secrets; /* names whose values are not recorded */
+	signed char knows_arrow; /* the layout of pyarrow's text; -1: it does not, 0: nobody asked */
 	struct kymo_value_recorder *values; /* NULL: none are recorded */
 	PyObject *callback_type;
 	PyTypeObject *method_wrapper; /* has no name in the API */

@@ -122,15 +122,20 @@ static bool matches(const struct kymo_secrets *secrets, PyObject *name)
 	return contains(secrets, text);
 }
 
-bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name)
+bool kymo_secrets_has_bytes(const struct kymo_secrets *secrets, const char *name, size_t bytes)
 {
 	char text[4 * LENGTH + 1];
 	size_t length = 0;
 
-	for (; name[length] && length < sizeof(text) - 1; length++)
-		text[length] = lower(name[length]);
+	for (; length < bytes && length < sizeof(text) - 1; length++)
+		text[length] = name[length] ? lower(name[length]) : ' ';
 	text[length] = 0;
 	return contains(secrets, text);
+}
+
+bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name)
+{
+	return kymo_secrets_has_bytes(secrets, name, strlen(name));
 }
 
 bool kymo_secrets_find(struct kymo_secrets *secrets, PyObject *name)

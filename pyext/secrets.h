@@ -53,5 +53,6 @@ static inline bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name
 
 /* The same of a name in UTF-8. */
 bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name);
+bool kymo_secrets_has_bytes(const struct kymo_secrets *secrets, const char *name, size_t bytes);
 
 #endif

@@ -18,6 +18,7 @@
 /* Arrays with more are told by their type alone; numpy's own limit is 64. */
 #define MAX_DIMENSIONS 64
 #define MAX_VIEWS 8
+#define DTYPE_TEXT 48
 
 /* NPY_ARRAY_OWNDATA */
 #define OWNS_DATA 4
@@ -114,15 +115,15 @@ static const struct tick *tick_of(const struct dtype *dtype)
 }
 
 /* As str() of the dtype has it, but for the fields of structures. */
-static void put_dtype(struct kymo_value_writer *w, const struct dtype *dtype)
+static void name_dtype(const struct dtype *dtype, char text[DTYPE_TEXT])
 {
 	long bytes = (long)item_bytes(dtype);
 	const char *name = NULL;
-	char text[48], tick[24];
+	char tick[24];
 
 	put_tick(tick, tick_of(dtype));
 	if (is_swapped(dtype) && !strchr("SOV", dtype->kind)) {
-		snprintf(text, sizeof(text), ">%c%ld%s", dtype->kind, dtype->kind == 'U' ? bytes / 4 : bytes, tick);
+		snprintf(text, DTYPE_TEXT, ">%c%ld%s", dtype->kind, dtype->kind == 'U' ? bytes / 4 : bytes, tick);
 	} else {
 		switch (dtype->kind) {
 		case 'b':
@@ -132,37 +133,51 @@ static void put_dtype(struct kymo_value_writer *w, const struct dtype *dtype)
 			name = "object";
 			break;
 		case 'i':
-			snprintf(text, sizeof(text), "int%ld", 8 * bytes);
+			snprintf(text, DTYPE_TEXT, "int%ld", 8 * bytes);
 			break;
 		case 'u':
-			snprintf(text, sizeof(text), "uint%ld", 8 * bytes);
+			snprintf(text, DTYPE_TEXT, "uint%ld", 8 * bytes);
 			break;
 		case 'f':
-			snprintf(text, sizeof(text), "float%ld", 8 * bytes);
+			snprintf(text, DTYPE_TEXT, "float%ld", 8 * bytes);
 			break;
 		case 'c':
-			snprintf(text, sizeof(text), "complex%ld", 8 * bytes);
+			snprintf(text, DTYPE_TEXT, "complex%ld", 8 * bytes);
 			break;
 		case 'M':
 		case 'm':
-			snprintf(text, sizeof(text), "%s%s", dtype->kind == 'M' ? "datetime64" : "timedelta64", tick);
+			snprintf(text, DTYPE_TEXT, "%s%s", dtype->kind == 'M' ? "datetime64" : "timedelta64", tick);
 			break;
 		case 'U':
-			snprintf(text, sizeof(text), "<U%ld", bytes / 4);
+			snprintf(text, DTYPE_TEXT, "<U%ld", bytes / 4);
 			break;
 		case 'S':
 		case 'V':
-			snprintf(text, sizeof(text), "|%c%ld", dtype->kind, bytes);
+			snprintf(text, DTYPE_TEXT, "|%c%ld", dtype->kind, bytes);
 			break;
 		default:
 			name = "?";
 		}
 	}
-	name = name ? name : text;
+	if (name)
+		strcpy(text, name);
+}
+
+bool kymo_value_begin_array(struct kymo_value_writer *w, PyObject *object, const char *dtype, int dimensions)
+{
+	if (kymo_value_room(w) < 3 * KYMO_VALUE_HEAD + (size_t)dimensions * KYMO_VARINT_MAX_BYTES) {
+		kymo_put_kind(w, KYMO_VALUE_CUT);
+		return false;
+	}
+	kymo_put_kind(w, KYMO_VALUE_ARRAY);
+	kymo_put_type(w, object);
+	kymo_put_id(w, object);
 	/* Whole, whatever the limit of a text: half a name is that of another type. */
-	kymo_put_number(w, strlen(name));
-	kymo_put_number(w, strlen(name));
-	kymo_put_fixed(w, name, strlen(name));
+	kymo_put_number(w, strlen(dtype));
+	kymo_put_number(w, strlen(dtype));
+	kymo_put_fixed(w, dtype, strlen(dtype));
+	kymo_put_number(w, (uint64_t)dimensions);
+	return true;
 }
 
 static void put_uint64(struct kymo_value_writer *w, uint64_t number)
@@ -311,8 +326,7 @@ static bool is_array(const PyTypeObject *type)
 	return type;
 }
 
-/* An array's memory is its own, or of what never lets go of it while it is used. */
-static bool is_held(const struct kymo_array *array)
+bool kymo_array_is_held(const struct kymo_array *array)
 {
 	for (unsigned int i = 0; array->base && i < MAX_VIEWS; i++) {
 		const PyObject *base = array->base;
@@ -373,7 +387,7 @@ static const char *item_at(const struct kymo_array *array, Py_ssize_t i)
 {
 	const struct dtype *dtype = (const void *)array->dtype;
 
-	if (array->dimensions != 1 || i < 0 || i >= array->shape[0] || !is_readable(dtype, array->data) || !is_held(array))
+	if (array->dimensions != 1 || i < 0 || i >= array->shape[0] || !is_readable(dtype, array->data) || !kymo_array_is_held(array))
 		return NULL;
 	return array->data + i * array->strides[0];
 }
@@ -399,22 +413,17 @@ void kymo_value_write_items(struct kymo_value_writer *w, PyObject *object, const
 	const char *item = array->data;
 	struct kymo_value_list list;
 	uint64_t count = 1;
+	char name[DTYPE_TEXT];
 
-	if (kymo_value_room(w) < 3 * KYMO_VALUE_HEAD + (size_t)array->dimensions * KYMO_VARINT_MAX_BYTES) {
-		kymo_put_kind(w, KYMO_VALUE_CUT);
+	name_dtype(dtype, name);
+	if (!kymo_value_begin_array(w, object, name, array->dimensions))
 		return;
-	}
-	kymo_put_kind(w, KYMO_VALUE_ARRAY);
-	kymo_put_type(w, object);
-	kymo_put_id(w, object);
-	put_dtype(w, dtype);
-	kymo_put_number(w, (uint64_t)array->dimensions);
 	for (int i = 0; i < array->dimensions; i++) {
 		kymo_put_number(w, (uint64_t)array->shape[i]);
 		count *= (uint64_t)array->shape[i];
 	}
 	list = kymo_value_list_begin(w, count);
-	if (is_readable(dtype, item) && is_held(array)) {
+	if (is_readable(dtype, item) && kymo_array_is_held(array)) {
 		for (; kymo_value_list_next(w, &list) && kymo_value_room(w) > KYMO_VALUE_HEAD; list.done++) {
 			put_item(w, dtype, item);
 			item = next_item(array, at, item);
@@ -444,21 +453,12 @@ struct time_scalar {
 static void write_time(struct kymo_value_writer *w, PyObject *object, int kind)
 {
 	const struct time_scalar *scalar = (const void *)object;
-	char name[48], tick[24];
+	char name[DTYPE_TEXT], tick[24];
 
-	if (kymo_value_room(w) < 3 * KYMO_VALUE_HEAD) {
-		kymo_put_kind(w, KYMO_VALUE_CUT);
-		return;
-	}
 	put_tick(tick, &scalar->tick);
 	snprintf(name, sizeof(name), "%s%s", kind == DATETIME ? "datetime64" : "timedelta64", tick);
-	kymo_put_kind(w, KYMO_VALUE_ARRAY);
-	kymo_put_type(w, object);
-	kymo_put_id(w, object);
-	kymo_put_number(w, strlen(name));
-	kymo_put_number(w, strlen(name));
-	kymo_put_fixed(w, name, strlen(name));
-	kymo_put_number(w, 0);
+	if (!kymo_value_begin_array(w, object, name, 0))
+		return;
 	kymo_put_number(w, 1);
 	kymo_put_number(w, 1);
 	kymo_value_put_int64(w, scalar->ticks);
@@ -486,7 +486,7 @@ uint64_t kymo_array_fingerprint(const struct kymo_value_limits *limits, const st
 		count *= (uint64_t)array->shape[i];
 		print = XXH3_64bits_withSeed(&array->shape[i], sizeof(array->shape[i]), print);
 	}
-	if (!is_readable(dtype, item) || !is_held(array))
+	if (!is_readable(dtype, item) || !kymo_array_is_held(array))
 		return print;
 	for (uint64_t i = 0; i < count && i < limits->items; i++) {
 		print = XXH3_64bits_withSeed(item, (size_t)item_bytes(dtype), print);

@@ -26,6 +26,9 @@ const struct kymo_array *kymo_array_of(PyObject *object);
 /* Whether its items are of one of @kinds, the letters of numpy.dtype.kind. */
 bool kymo_array_is_of(const struct kymo_array *array, const char *kinds);
 
+/* Its memory is its own, or of what never lets go of it while it is used. */
+bool kymo_array_is_held(const struct kymo_array *array);
+
 /* What @array[i] would be, of one with two dimensions or more and so many items in its first one. */
 struct kymo_array kymo_array_part(const struct kymo_array *array, Py_ssize_t i);
 

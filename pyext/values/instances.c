@@ -19,18 +19,8 @@ static uint64_t count_slots(PyObject *object, const PyTypeObject *const *types, 
 /* A slot's name is a C string, and a str in no place that is easily found. */
 static bool put_slot(struct kymo_value_writer *w, struct kymo_value_list *list, const char *name, PyObject *value, bool is_secret)
 {
-	size_t bytes = strlen(name);
-	uint64_t characters = 0;
-
-	if (kymo_value_room(w) < KYMO_VALUE_HEAD + 1)
+	if (!kymo_value_put_name(w, name, strlen(name)))
 		return false;
-	for (const char *at = name; *at; at++)
-		characters += (*at & 0xc0) != 0x80;
-	w->end--;
-	kymo_put_kind(w, KYMO_VALUE_STR);
-	kymo_put_number(w, characters);
-	kymo_value_put_utf8(w, name, bytes);
-	w->end++;
 	if (is_secret)
 		kymo_put_kind(w, KYMO_VALUE_REDACTED);
 	else

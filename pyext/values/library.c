@@ -71,6 +71,13 @@ static void write_ascii(struct kymo_value_writer *w, PyObject *object, const cha
 	kymo_value_put_utf8(w, ascii, strlen(ascii));
 }
 
+void kymo_value_write_reason(struct kymo_value_writer *w, PyObject *object, const char *why)
+{
+	kymo_put_kind(w, KYMO_VALUE_NOT_READ);
+	kymo_put_type(w, object);
+	kymo_value_put_utf8(w, why, strlen(why));
+}
+
 /* What the slot @name of @object has; NULL: there is no such slot, or nothing in it. */
 static PyObject *slot_named(PyObject *object, const char *name)
 {

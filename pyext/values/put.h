@@ -89,6 +89,9 @@ kymo_inline bool kymo_value_list_next(const struct kymo_value_writer *w, const s
 /* An attribute as an item of @list, or REDACTED; false: there is no room. @name is a str. */
 bool kymo_value_put_attribute(struct kymo_value_writer *w, struct kymo_value_list *list, PyObject *name, PyObject *value);
 
+/* The name of an attribute, a STR, from UTF-8; false: there is no room for it and for its value. */
+bool kymo_value_put_name(struct kymo_value_writer *w, const char *name, size_t bytes);
+
 /* One of the values that a value has always: CUT where values in values are too deep. NULL: NONE. */
 void kymo_value_put_part(struct kymo_value_writer *w, PyObject *object);
 
@@ -96,7 +99,9 @@ void kymo_value_put_part(struct kymo_value_writer *w, PyObject *object);
 Py_ssize_t kymo_value_put_characters(struct kymo_value_writer *w, int kind, const void *data, Py_ssize_t length);
 /* The same of a str, which may be anything: else "?". */
 void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text);
-/* The same of what is in UTF-8 already, cut between characters; and of bytes that are no text. */
+/* A STR of what is in UTF-8 already. */
+void kymo_value_put_str(struct kymo_value_writer *w, const char *text, size_t bytes);
+/* count and bytes of that, cut between characters; and of bytes that are no text. */
 void kymo_value_put_utf8(struct kymo_value_writer *w, const char *text, size_t bytes);
 void kymo_value_put_bytes(struct kymo_value_writer *w, const char *bytes, size_t count);
 
@@ -123,6 +128,8 @@ void kymo_value_write_named(struct kymo_value_writer *w, PyObject *object);
 /* False: it is not as it is known to be, and nothing is written. */
 bool kymo_value_write_library(struct kymo_value_writer *w, PyObject *object, const struct kymo_value_type *type);
 
+/* An ARRAY up to its shape, whose @dimensions numbers and items follow; false: there is no room, and it is CUT. */
+bool kymo_value_begin_array(struct kymo_value_writer *w, PyObject *object, const char *dtype, int dimensions);
 void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object);
 void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind);
 
@@ -130,6 +137,9 @@ void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int 
 bool kymo_value_write_pandas(struct kymo_value_writer *w, PyObject *object);
 
 void kymo_value_write_deque(struct kymo_value_writer *w, PyObject *object);
+
+/* That @object was not read: why, in words. */
+void kymo_value_write_reason(struct kymo_value_writer *w, PyObject *object, const char *why);
 
 /* Parts of kymo_value_fingerprint(): of a deque, of what looks like a Series or a DataFrame; others: 0. */
 uint64_t kymo_deque_fingerprint(const struct kymo_value_limits *limits, PyObject *object);

@@ -169,6 +169,28 @@ void kymo_value_put_utf8(struct kymo_value_writer *w, const char *text, size_t b
 	kymo_put_fixed(w, text, kept);
 }
 
+void kymo_value_put_str(struct kymo_value_writer *w, const char *text, size_t bytes)
+{
+	uint64_t characters = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		characters += (text[i] & 0xc0) != 0x80;
+	kymo_put_kind(w, KYMO_VALUE_STR);
+	kymo_put_number(w, characters);
+	kymo_value_put_utf8(w, text, bytes);
+}
+
+bool kymo_value_put_name(struct kymo_value_writer *w, const char *name, size_t bytes)
+{
+	/* The last byte is the value's. */
+	if (kymo_value_room(w) < KYMO_VALUE_HEAD + 1)
+		return false;
+	w->end--;
+	kymo_value_put_str(w, name, bytes);
+	w->end++;
+	return true;
+}
+
 /* Also what was written in C, where a name may be missing. */
 void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text)
 {

@@ -14,15 +14,34 @@
 #define KYMO_PRINTED_BYTES 4096U
 #define VIEWED_BYTES 512U /* of a value in the view: wider than a screen's row */
 
-/* What was left out of @value itself. */
-static void put_cut(FILE *out, const struct kymo_value *value)
+/* Whose item node @number is; NULL: nobody's. */
+static const struct kymo_value *parent_of(const struct kymo_value_tree *tree, uint32_t number)
 {
+	for (uint32_t i = 1; i < number; i++)
+		for (uint32_t item = tree->nodes[i].first; item; item = tree->nodes[item].next)
+			if (item == number)
+				return &tree->nodes[i];
+	return NULL;
+}
+
+/* What was left out of @node itself. */
+static void put_cut(FILE *out, const struct kymo_value_tree *tree, uint32_t node)
+{
+	const struct kymo_value *value = kymo_value_at(tree, node), *parent = NULL;
+	const char *of = NULL;
+	char why[KYMO_UNREAD_BYTES];
 	const char *parts = value->kind == KYMO_VALUE_STR ? "characters"
 			    : value->kind == KYMO_VALUE_OBJECT || value->kind == KYMO_VALUE_EXCEPTION ? "attributes"
 			    : value->first ? "items"
 					   : "bytes";
 
-	if (value->kind == KYMO_VALUE_CUT)
+	if (value->kind == KYMO_VALUE_ARRAY && value->count && !value->kept)
+		parent = parent_of(tree, node);
+	if (parent)
+		of = kymo_value_unread_labels(tree, parent, why);
+	if (of)
+		fprintf(out, "  (left out: the labels of its %s were not read, %s)", of, why);
+	else if (value->kind == KYMO_VALUE_CUT)
 		fputs("  (left out: --values-limits)", out);
 	else if (value->is_cut && value->kept < value->count)
 		fprintf(out, "  (cut: %" PRIu64 " of %" PRIu64 " %s were recorded)", value->kept, value->count, parts);
@@ -43,7 +62,7 @@ static void put_value(FILE *out, const struct kymo_value_tree *tree, uint32_t no
 	if (text) {
 		kymo_value_text(tree, value, process, text, bytes);
 		kymo_text_put(out, text);
-		put_cut(out, value);
+		put_cut(out, tree, node);
 	}
 	free(text);
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,12 +214,85 @@ static bool has_items(const struct kymo_value *value)
 	return value->kind == KYMO_VALUE_LIST || value->kind == KYMO_VALUE_TUPLE || (value->kind == KYMO_VALUE_ARRAY && value->dimensions == 1);
 }
 
+/* The attribute @number of an object if it is called @name; NULL: it is not. */
+static const struct kymo_value *attribute_called(const struct kymo_value_tree *tree, const struct kymo_value *value, uint32_t number,
+						 const char *name)
+{
+	const struct kymo_value *key = kymo_value_at(tree, nth(tree, value->first, 2 * (uint64_t)number));
+
+	return key && key->kind == KYMO_VALUE_STR && key->text_bytes == strlen(name) && !memcmp(key->text, name, key->text_bytes)
+		       ? kymo_value_at(tree, key->next)
+		       : NULL;
+}
+
+static bool is_series(const struct kymo_value_tree *tree, const struct kymo_value *value)
+{
+	return value->kind == KYMO_VALUE_OBJECT && value->count == 3 && attribute_called(tree, value, 0, "name") &&
+	       attribute_called(tree, value, 1, "index") && attribute_called(tree, value, 2, "values");
+}
+
+/* Which one of the range that begins with @item is @number; -1: none. */
+static int64_t place_in_range(const struct kymo_value_tree *tree, uint32_t item, int64_t number)
+{
+	int64_t parts[3];
+
+	for (unsigned i = 0; i < 3; i++, item = kymo_value_at(tree, item)->next) {
+		const struct kymo_value *part = kymo_value_at(tree, item);
+
+		if (!part || part->kind != KYMO_VALUE_INT)
+			return -1;
+		parts[i] = part->number;
+	}
+	if (!parts[2] || (parts[2] > 0 ? number < parts[0] || number >= parts[1] : number > parts[0] || number <= parts[1]) ||
+	    __builtin_sub_overflow(number, parts[0], &number) || number % parts[2])
+		return -1;
+	return number / parts[2];
+}
+
+/* Which value of a Series has @step for its label; -1: none that is known. */
+static int64_t place_of(const struct kymo_value_tree *tree, const struct kymo_value *labels, const struct step *step)
+{
+	int64_t place = 0;
+
+	if (labels->kind == KYMO_VALUE_RANGE)
+		return step->is_text ? -1 : place_in_range(tree, labels->first, step->number);
+	if (labels->kind != KYMO_VALUE_ARRAY)
+		return -1;
+	for (uint32_t label = labels->first; label; label = kymo_value_at(tree, label)->next, place++)
+		if (is_key(kymo_value_at(tree, label), step))
+			return place;
+	return -1;
+}
+
+/* The value of a Series, or the column of a DataFrame, that has @step for its label. */
+static uint32_t find_labelled(const struct kymo_value_tree *tree, const struct kymo_value *value, const struct step *step)
+{
+	const struct kymo_value *first = attribute_called(tree, value, 0, "columns"), *values;
+	char text[24];
+	struct step number = {.text = text};
+	int64_t place;
+
+	if (is_series(tree, value)) {
+		values = attribute_called(tree, value, 2, "values");
+		place = place_of(tree, attribute_called(tree, value, 1, "index"), step);
+		return place < 0 || values->kind != KYMO_VALUE_ARRAY ? 0 : nth(tree, values->first, (uint64_t)place);
+	}
+	if (first && first->kind == KYMO_VALUE_NOT_READ)
+		return 0; /* its columns are called by their places */
+	if (step->is_text)
+		return find_pair(tree, value->first, step);
+	number.text_bytes = (size_t)snprintf(text, sizeof text, "%" PRId64, step->number);
+	number.is_attribute = true;
+	return find_pair(tree, value->first, &number);
+}
+
 static uint32_t find_item(const struct kymo_value_tree *tree, const struct kymo_value *value, const struct step *step)
 {
 	uint64_t number = (uint64_t)step->number;
 
-	/* Columns of a DataFrame are told as its attributes. */
-	if (value->kind == KYMO_VALUE_DICT || (value->kind == KYMO_VALUE_OBJECT && step->is_text))
+	if (value->kind == KYMO_VALUE_OBJECT)
+		return find_labelled(tree, value, step);
+	if (value->kind == KYMO_VALUE_DICT)
 		return find_pair(tree, value->first, step);
 	if (!has_items(value) || step->is_text)
 		return 0;
@@ -227,9 +301,28 @@ static uint32_t find_item(const struct kymo_value_tree *tree, const struct kymo_
 	return number < value->kept ? nth(tree, value->first, number) : 0;
 }
 
-/* What is told where @step leads nowhere. */
-static int explain(const struct kymo_value *value, const char *whole, const struct step *step, struct kymo_error *error)
+const char *kymo_value_unread_labels(const struct kymo_value_tree *tree, const struct kymo_value *value, char why[KYMO_UNREAD_BYTES])
 {
+	static const char *const names[] = {"columns", "index", "index"};
+
+	/* The labels of rows come first, or behind those of columns, or behind a name. */
+	for (uint32_t i = 0; value->kind == KYMO_VALUE_OBJECT && i < 3; i++) {
+		const struct kymo_value *labels = attribute_called(tree, value, i / 2, names[i]);
+
+		if (labels && labels->kind == KYMO_VALUE_NOT_READ) {
+			kymo_value_label(tree, labels, NULL, why, KYMO_UNREAD_BYTES);
+			return i ? "rows" : "columns";
+		}
+	}
+	return NULL;
+}
+
+/* What is told where @step leads nowhere. */
+static int explain(const struct kymo_value_tree *tree, const struct kymo_value *value, const char *whole, const struct step *step,
+		   struct kymo_error *error)
+{
+	char why[KYMO_UNREAD_BYTES];
+	const char *unread = step->is_attribute ? NULL : kymo_value_unread_labels(tree, value, why);
 	bool has_parts = step->is_attribute ? value->kind == KYMO_VALUE_OBJECT || value->kind == KYMO_VALUE_EXCEPTION
 					    : value->kind == KYMO_VALUE_DICT || has_items(value);
 	const char *parts = step->is_attribute ? "attributes" : "items";
@@ -244,6 +337,13 @@ static int explain(const struct kymo_value *value, const char *whole, const stru
 		return fail(error, -ENODATA, whole, step, "is an object of which nothing else was recorded");
 	default:
 		break;
+	}
+	if (unread && (*unread == 'c' || is_series(tree, value)))
+		return kymo_fail(error, -ENODATA, "%.*s has no %.*s that was recorded: the labels of its %s were not read, %s", bytes, whole,
+				 (int)step->bytes, step->begin, unread, why);
+	if (!step->is_attribute && is_series(tree, value)) {
+		value = attribute_called(tree, value, 2, "values");
+		has_parts = true;
 	}
 	if (has_parts && value->kept < value->count)
 		return kymo_fail(error, -ENODATA, "%.*s has no %.*s that was recorded: it is cut, %" PRIu64 " of %" PRIu64 " %s were",
@@ -280,7 +380,7 @@ static int follow(const struct kymo_value_tree *tree, uint32_t node, const char 
 		}
 		node = step.is_attribute ? find_attribute(tree, value, &step) : find_item(tree, value, &step);
 		if (!node)
-			result = explain(value, whole, &step, error);
+			result = explain(tree, value, whole, &step, error);
 	}
 	free(text);
 	if (!result && found)

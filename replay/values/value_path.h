@@ -19,6 +19,11 @@ int kymo_value_path(const struct kymo_value_tree *tree, uint32_t node, const cha
 KYMO_MUST_CHECK
 int kymo_value_path_check(const char *whole, const char *path, struct kymo_error *error);
 
+#define KYMO_UNREAD_BYTES 256
+
+/* What of a Series or DataFrame has labels that were not read, so that items were left out, "rows" or "columns", and @why; NULL: nothing. */
+const char *kymo_value_unread_labels(const struct kymo_value_tree *tree, const struct kymo_value *value, char why[KYMO_UNREAD_BYTES]);
+
 /* A number that is the same for values of which the same was recorded, and as good as never for others; not 0. */
 uint64_t kymo_value_hash(const struct kymo_value_tree *tree, uint32_t node);
 

@@ -326,6 +326,48 @@ values = [
 """
 
 
+IN_ARROW = """
+import io, pickle
+import pandas as pd
+import pyarrow as pa
+
+def series(array, dtype="str"):
+    return pd.Series(pd.arrays.ArrowStringArray(array, dtype=pd.StringDtype("pyarrow")))
+
+def frame(labels):
+    return pd.DataFrame([range(len(labels))] * 2, columns=pd.Index(labels, dtype="str"))
+
+chunks = pa.chunked_array([["a", None], [], ["", "bé" * 99, "c" * 300], ["€" * 201]], pa.large_string())
+def through_ipc(options):
+    sink = pa.BufferOutputStream()
+    table = pa.table({"x": chunks})
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()["x"]
+values = [
+    frame(["v", "password", "w"]), frame(["é€\U0001f600", "", "x" * 400, "\\n"]), frame([]), frame(list(map(str, range(99)))), frame(["v", None, "w"]),
+    frame(["v", "w", "x", "y"]).iloc[:, 1:3], frame(["v", "w"]).rename(columns=str.upper), frame(["v", "w"]).T, pd.read_csv(io.StringIO("a,b\\n1,x\\n2,\\n")),
+    pd.Series([1, 2], index=["x", "y"]), pd.Series([1, 2], index=["x", "api_password"]), pd.Series(["x", None, "z"]), pd.Series(["x", None], dtype="string"),
+    pd.Series(["x"] * 50, index=list(map(str, range(50)))), pd.Series(["u", "v"], index=["password", "w"]), pd.Series(["u"], name="password"), pd.Series([], dtype="str"),
+    series(chunks), series(chunks.slice(1, 3)), series(chunks.slice(4)), series(pa.chunked_array([], pa.large_string())), series(through_ipc(None)),
+    series(through_ipc(pa.ipc.IpcWriteOptions(compression="zstd"))),
+    pd.Series(["x", "y"] * 3).groupby(list("aabbcc")).first(), pd.concat([pd.Series(["x"], index=[f"{i}"]) for i in range(30)]),
+    pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}).set_index("a"), pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}).groupby("a").sum(),
+]
+mutable = pd.Series(["x", "y"])
+mutable.iloc[0] = "changed"
+values.append(mutable)
+"""
+
+
+@pytest.mark.parametrize("limits", [{}, {"depth": 3, "items": 4, "text": 30}, {"depth": 1}, {"items": 200}], ids=str)
+def test_text_that_pandas_keeps_in_arrow(compare, limits):
+    arrow, pandas = pytest.importorskip("pyarrow.lib"), pytest.importorskip("pandas")
+    if arrow.cpp_build_info.so_version > "2600" or pandas.__version__ < "3":
+        pytest.skip("layouts of later versions are not known")
+    compare(IN_ARROW, **limits)
+
+
 @pytest.mark.parametrize("limits", [{}, {"depth": 3, "items": 4}, {"depth": 1}, {"items": 200}], ids=str)
 def test_what_pandas_has(compare, limits):
     pytest.importorskip("pandas")

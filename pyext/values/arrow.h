@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Text that pyarrow keeps, read where it lies: pandas 3 has its labels and its text there.
+ *
+ * No header of C fixes that layout, and asking pyarrow would run code and allocate.  So only libraries whose layout was compared with
+ * what pyarrow itself says are read, by what they call themselves in the process, and what is found has to agree with itself.
+ *
+ * All functions: GIL held; nothing is borrowed for longer.
+ */
+#ifndef KYMO_PYEXT_VALUES_ARROW_H
+#define KYMO_PYEXT_VALUES_ARROW_H
+
+#include "pyext/values/writer.h"
+
+/* Texts in chunks, one after the other. */
+struct kymo_arrow {
+	const struct kymo_arrow_pointer *chunks;
+	Py_ssize_t count; /* of chunks */
+	Py_ssize_t length;
+};
+
+/* One of them; bytes is -1 where there is none (null). */
+struct kymo_arrow_text {
+	const char *utf8;
+	Py_ssize_t bytes;
+};
+
+#define KYMO_ARROW_WHY 128
+
+/* @object is a pyarrow.ChunkedArray. */
+bool kymo_is_arrow(PyObject *object);
+
+/* What @object, one of these, holds as @arrow; false: it cannot be read, for the reason @why. */
+bool kymo_arrow_of(struct kymo_python *python, PyObject *object, struct kymo_arrow *arrow, char why[KYMO_ARROW_WHY]);
+
+/* Text @i of @arrow; false: it cannot be read. */
+bool kymo_arrow_text(const struct kymo_arrow *arrow, Py_ssize_t i, struct kymo_arrow_text *text);
+
+/* Write the texts as the array @object of @dtype, null as None; there is room for a head. */
+void kymo_value_write_texts(struct kymo_value_writer *w, PyObject *object, const struct kymo_arrow *arrow, const char *dtype);
+
+#endif
