@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pyext/object_layout.h"
+#include "pyext/cpython/object_layout.h"
 
 #include "pyext/values/times.h"
 
