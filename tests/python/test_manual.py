@@ -17,7 +17,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import man_options
 
 MAN = ROOT / "docs" / "man"
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *MAN.glob("*.1")])
+DOCUMENTS = sorted([*(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY")),
+                    *(ROOT / "docs").rglob("*.md"), *MAN.glob("*.1")])
 COMPLETIONS = ROOT / "cli" / "completions"
 SECTIONS = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "EXAMPLES"]
 
