@@ -205,6 +205,8 @@ def shown(lines: list) -> str:
 def moment(side: str, told: dict) -> list:
     following = told["next"]
     what = f" calls {text(following['called'])}" if following.get("called") else f" ({text(following['what'])})"
+    if unsure := following.get("may_have_run"):
+        what = f" (the thread ended here: lines {unsure['first_line']} to {unsure['last_line']} may have run)"
     first, begins = following.get("body"), []
     if first and not first["library"]:
         begins = [f"{name(side)}: it begins at {place(first)}{shown([first])}"]

@@ -57,6 +57,26 @@ int kymo_find_body(const struct kymo_index *index, size_t stream, struct kymo_po
 	return result < 0 ? result : 0;
 }
 
+int kymo_find_end(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_code_line lines[2],
+		  struct kymo_error *error)
+{
+	struct kymo_walker walker;
+	int result = kymo_walk_to(index, stream, at, &walker, error), is_found = 0;
+
+	for (unsigned i = 0; result > 0 && i < EVENTS_AHEAD && !is_found; i++) {
+		const struct kymo_event *event = &walker.event;
+
+		if (event->kind == KYMO_EVENT_UNKNOWN && event->code && event->first_line) {
+			lines[0] = (struct kymo_code_line){event->code, event->first_line};
+			lines[1] = (struct kymo_code_line){event->code, event->last_line};
+			is_found = 1;
+		}
+		result = kymo_walker_next(&walker, error);
+	}
+	kymo_walker_release(&walker);
+	return result < 0 ? result : is_found;
+}
+
 /* Where an exception is on its way. */
 struct flight {
 	uint64_t depth; /* of the frame that has it */

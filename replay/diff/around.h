@@ -17,6 +17,14 @@ KYMO_MUST_CHECK
 int kymo_find_body(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_code_line *body,
 		   struct kymo_error *error);
 
+/*
+ * The first and the last line that may have run after the last event of the thread, in @lines, where that comes soon after @at of
+ * @stream.  1; 0: nothing is missing there, or it is not known which; or a negative errno.
+ */
+KYMO_MUST_CHECK
+int kymo_find_end(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_code_line lines[2],
+		  struct kymo_error *error);
+
 /* Open @walker at the event at @at of @stream.  1; 0: it is not there; a negative errno.  It must be released. */
 KYMO_MUST_CHECK
 int kymo_walk_to(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_walker *walker,

@@ -118,6 +118,19 @@ static json_t *body(struct kymo_describing *describing, size_t side, const struc
 	return result || !first.code ? json_null() : code_line(describing, side, &first);
 }
 
+/* Where a thread was killed, the lines that may have run then; null where it was not, or nothing is known. */
+static json_t *may_have_run(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
+{
+	struct kymo_code_line lines[2];
+	int result = kymo_find_end(&kymo_describe_side(describing, side)->index, own->stream, own->at, lines, describing->error);
+
+	if (result < 0)
+		describing->result = result;
+	return result > 0 ? json_pack("{s:o, s:o}", "first_line", kymo_describe_line(lines[0].line), "last_line",
+				      kymo_describe_line(lines[1].line))
+			  : json_null();
+}
+
 /* What the side did next. */
 static json_t *next(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
@@ -264,6 +277,9 @@ static json_t *describe_difference(struct kymo_describing *describing, const str
 						    : json_null());
 		else
 			json_object_set_new(described, side_names[s], describe_side(describing, s, own));
+		if (difference->kind == KYMO_DIFFER_UNKNOWN && own->has_place)
+			json_object_set_new(json_object_get(json_object_get(described, side_names[s]), "next"), "may_have_run",
+					    may_have_run(describing, s, own));
 	}
 	json_object_set_new(described, "values", told < VALUES_TOLD ? kymo_describe_parting(describing, difference) : json_array());
 	if (difference->kind == KYMO_DIFFER_ORDER)

@@ -202,6 +202,7 @@ static bool is_own(const json_t *place)
 static void put_next(const struct printer *printer, size_t side, const json_t *described)
 {
 	const json_t *next = json_object_get(described, "next");
+	const json_t *may_have_run = json_object_get(next, "may_have_run");
 	const char *what = string_of(next, "what");
 
 	fputs("     ", printer->out);
@@ -214,9 +215,13 @@ static void put_next(const struct printer *printer, size_t side, const json_t *d
 		fprintf(printer->out, "   (%s)", !strcmp(what, "unwind") ? "left by an exception" : what);
 	} else if (what && !strcmp(what, "end")) {
 		fputs("   (nothing more was recorded here)", printer->out);
-	} else if (what && !strcmp(what, "missing")) {
+	} else if (what && !strcmp(what, "missing") && !json_is_object(may_have_run)) {
 		fputs("   (lost, or not known)", printer->out);
 	}
+	if (json_is_object(may_have_run))
+		fprintf(printer->out, "   (the thread ended here: lines %lld to %lld may have run)",
+			(long long)json_integer_value(json_object_get(may_have_run, "first_line")),
+			(long long)json_integer_value(json_object_get(may_have_run, "last_line")));
 	fputs("   ", printer->out);
 	put_position(printer, json_object_get(described, "position"));
 	fputc('\n', printer->out);

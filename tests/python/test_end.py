@@ -311,6 +311,35 @@ def test_all_verbs_tell_of_it(record, kymo, tmp_path):
     assert os.fspath(program) in kymo("coverage", trace).stdout or "incomplete" in kymo("coverage", trace).stdout
 
 
+def test_diff_says_what_a_killed_thread_may_have_run(record, kymo, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("""
+import os, signal, sys
+from itertools import chain
+fuse = chain([0] * int(sys.argv[1]), map(os.kill, [os.getpid()], [signal.SIGKILL]))
+def work():
+    a = 1
+    b = next(fuse)
+    c = 1
+    return c
+for n in range(5):
+    work()
+""")
+    whole = record([program, 9], "--include=program.py")
+    told = "(the thread ended here: lines 6 to 9 may have run)"
+    for options, is_told in ([], True), (["--exact-end"], False):
+        killed = record([program, 3], "--include=program.py", *options, status=-signal.SIGKILL)
+        text = kymo("diff", whole, killed, check=False).stdout
+        assert text.count(told) == is_told, text
+        ends = [next["may_have_run"] for each in json.loads(kymo("diff", "--json", whole, killed, check=False).stdout)["differences"]
+                for next in [(each.get("fail") or {}).get("next") or {}] if next.get("may_have_run")]
+        assert ends == [{"first_line": 6, "last_line": 9}] * is_told
+        if not is_told:
+            assert "7  b = next(fuse)   (nothing more was recorded here)" in text
+        kymo("diff", "--html", tmp_path / f"{is_told}.html", whole, killed, check=False)
+        assert (tmp_path / f"{is_told}.html").read_text().count("lines 6 to 9 may have run") == is_told
+
+
 def test_a_trace_whose_end_is_not_written_says_nothing_of_it(record, kymo, events, tmp_path):
     """More may come: the newest events of each thread are written later."""
     trace = record("import os\nos._exit(0)\n", "--events=flow")
