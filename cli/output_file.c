@@ -45,7 +45,7 @@ int kymo_output_file_open(struct kymo_output_file *file, const char *path, bool 
 	if (exists && S_ISDIR(status.st_mode))
 		return kymo_fail(error, -EISDIR, "cannot write %s: it is a folder", path);
 	if (exists && !is_in_place && !is_forced)
-		return kymo_fail(error, -EEXIST, "%s exists; -f replaces it", path);
+		return kymo_fail(error, -EEXIST, "%s already exists; use -f to replace it", path);
 	/* Of a link, what it leads to is replaced. */
 	if (!exists || !realpath(path, file->name))
 		snprintf(file->name, sizeof file->name, "%s", path);

@@ -60,7 +60,7 @@ int kymo_package_find(struct kymo_package *package, struct kymo_error *error)
 		if (is_found)
 			return 0;
 	}
-	return kymo_fail(error, -ENOENT, "the Python package of this kymo is missing near %s", program);
+	return kymo_fail(error, -ENOENT, "the Python package of this kymo was not found near %s", program);
 }
 
 static bool is_program(const char *path)
@@ -186,14 +186,14 @@ static int check_version(const struct kymo_package *package, const char *path,
 	glob_t found;
 
 	if (minor < 0)
-		return kymo_fail(error, -ENOEXEC, "%s does not run as Python 3", path);
+		return kymo_fail(error, -ENOEXEC, "%s is not a Python 3 interpreter", path);
 	if (minor < OLDEST_MINOR)
-		return kymo_fail(error, -ENOTSUP, "%s is Python 3.%d, which has no sys.monitoring",
+		return kymo_fail(error, -ENOTSUP, "%s is Python 3.%d, and Kymo needs 3.12 or newer",
 				 path, minor);
 	snprintf(pattern, sizeof pattern, "%s/_kymo%s*", package->folder, suffix);
 	if (glob(pattern, GLOB_NOSORT, NULL, &found))
 		return kymo_fail(error, -ENOENT,
-				 "%s is Python 3.%d, for which there is no _kymo%s* in %s", path,
+				 "%s is Python 3.%d, and this kymo has no extension for it (_kymo%s* in %s)", path,
 				 minor, suffix, package->folder);
 	globfree(&found);
 	return 0;
@@ -257,7 +257,7 @@ int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 	}
 	if (kymo_python_of_environment(path))
 		return check_version(package, path, error);
-	kymo_fail(error, 0, "no Python on PATH that Kymo can record (KYMO_PYTHON may name another)");
+	kymo_fail(error, 0, "no Python on PATH that Kymo can record (set KYMO_PYTHON to use another)");
 	if (find_recordable(package, "python3", 1, path, error))
 		return 0;
 	for (int minor = NEWEST_MINOR; minor >= OLDEST_MINOR; minor--) {

@@ -80,14 +80,14 @@ static int begin_session(const Kymo__Config *config, const char *program, char d
 	int joined;
 
 	if (kymo_recording_is_on()) {
-		PyErr_SetString(PyExc_RuntimeError, "kymo: this process is recorded already");
+		PyErr_SetString(PyExc_RuntimeError, "kymo: this process is already being recorded");
 		return -1;
 	}
 	if (!kymo_session_start(config, program, dir))
 		return -1;
 	joined = kymo_recording_join(dir, false);
 	if (!joined)
-		PyErr_SetString(PyExc_RuntimeError, "kymo: the reader ended at once");
+		PyErr_SetString(PyExc_RuntimeError, "kymo: the reader exited at once");
 	if (joined <= 0) {
 		abandon(dir);
 		return -1;
@@ -209,7 +209,7 @@ static PyObject *mark(PyObject *Py_UNUSED(module), PyObject *text)
 	struct kymo_python *python;
 
 	if (!PyUnicode_Check(text))
-		return PyErr_Format(PyExc_TypeError, "mark() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+		return PyErr_Format(PyExc_TypeError, "mark() argument must be str, not %.100s", Py_TYPE(text)->tp_name);
 	session = kymo_recording_hold();
 	if (!session)
 		Py_RETURN_NONE;
@@ -236,7 +236,7 @@ static PyObject *begin_segment(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
 	if (!python)
 		return NULL;
 	if (kymo_segment_begin(&python->host) < 0)
-		return PyErr_Format(PyExc_RuntimeError, "kymo: begin_segment() within a segment; end_segment() ends it");
+		return PyErr_Format(PyExc_RuntimeError, "kymo: begin_segment() in a segment; call end_segment() first");
 	Py_RETURN_NONE;
 }
 
@@ -280,7 +280,7 @@ static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 	int code;
 
 	if (!PyUnicode_Check(text))
-		return PyErr_Format(PyExc_TypeError, "snapshot() takes a str, not %.100s", Py_TYPE(text)->tp_name);
+		return PyErr_Format(PyExc_TypeError, "snapshot() argument must be str, not %.100s", Py_TYPE(text)->tp_name);
 	session = kymo_recording_hold();
 	if (!session)
 		Py_RETURN_NONE;
@@ -291,8 +291,8 @@ static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 	Py_END_ALLOW_THREADS
 	kymo_arena_free(&arena);
 	if (code < 0) {
-		kymo_fail(&error, code, "kymo: no snapshot: %s",
-			  code == -ETIMEDOUT ? "the reader does not answer" : "there is no reader");
+		kymo_fail(&error, code, "kymo: cannot take a snapshot: %s",
+			  code == -ETIMEDOUT ? "the reader does not respond" : "there is no reader");
 		return kymo_raise(code, &error);
 	}
 	Py_RETURN_NONE;
@@ -309,7 +309,7 @@ static PyObject *is_project_file(PyObject *Py_UNUSED(module), PyObject *file)
 	bool is_of_project;
 
 	if (!PyUnicode_Check(file))
-		return PyErr_Format(PyExc_TypeError, "is_project_file() takes a str, not %.100s", Py_TYPE(file)->tp_name);
+		return PyErr_Format(PyExc_TypeError, "is_project_file() argument must be str, not %.100s", Py_TYPE(file)->tp_name);
 	kymo_recording_learn_project(&project);
 	is_of_project = kymo_project_has(&project, kymo_text(&arena, file));
 	kymo_arena_free(&arena);
@@ -335,7 +335,7 @@ static PyMethodDef methods[] = {
 static int module_exec(PyObject *module)
 {
 	if (KYMO_FREE_THREADED) {
-		PyErr_SetString(PyExc_ImportError, "kymo does not record free-threaded builds of Python yet");
+		PyErr_SetString(PyExc_ImportError, "kymo does not support free-threaded builds of Python yet");
 		return -1;
 	}
 	return PyModule_AddStringConstant(module, "__version__", KYMO_VERSION);

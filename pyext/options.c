@@ -16,7 +16,7 @@ static char *copy_text(struct kymo_arena *arena, PyObject *value)
 	if (path && PyUnicode_Check(path))
 		text = PyUnicode_AsUTF8AndSize(path, &length);
 	else if (path)
-		PyErr_SetString(PyExc_TypeError, "kymo: a str is needed, not bytes");
+		PyErr_SetString(PyExc_TypeError, "kymo: expected str, not bytes");
 	if (text && !(copy = kymo_arena_take(arena, (size_t)length + 1)))
 		PyErr_NoMemory();
 	if (copy)
@@ -149,7 +149,7 @@ static bool set_option(struct kymo_arena *arena, const char *name, PyObject *val
 		return set_flag(value, &config->force);
 	if (!strcmp(name, "quiet"))
 		return set_flag(value, &config->quiet);
-	PyErr_Format(PyExc_TypeError, "kymo: there is no option '%s'", name);
+	PyErr_Format(PyExc_TypeError, "kymo: unknown option '%s'", name);
 	return false;
 }
 

@@ -112,7 +112,7 @@ struct kymo_python *kymo_python_get(void)
 		return python;
 	monitoring = PySys_GetObject("monitoring");
 	if (!monitoring)
-		return PyErr_SetString(PyExc_ImportError, "kymo needs sys.monitoring"), NULL;
+		return PyErr_SetString(PyExc_ImportError, "kymo needs sys.monitoring, which CPython has from 3.12 on"), NULL;
 	python = calloc(1, sizeof(*python));
 	if (!python)
 		return PyErr_NoMemory(), NULL;

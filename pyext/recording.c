@@ -56,7 +56,7 @@ bool kymo_recording_enter(void)
 	/* Taken with the GIL held: a thread that ends where it waits for the GIL, as daemons do, keeps nobody waiting. */
 	while (!take_turn(&is_mine)) {
 		if (is_mine || kymo_monotonic_ns() > end) {
-			PyErr_SetString(PyExc_RuntimeError, "kymo: a recording is being started or stopped at this moment");
+			PyErr_SetString(PyExc_RuntimeError, "kymo: another thread is starting or stopping a recording");
 			return false;
 		}
 		Py_BEGIN_ALLOW_THREADS

@@ -50,7 +50,7 @@ static int start_reader(const char *program, char *dir, struct kymo_error *error
 
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
-		return kymo_fail(error, -errno, "cannot make a pipe: %s", strerror(errno));
+		return kymo_fail(error, -errno, "cannot create a pipe: %s", strerror(errno));
 	status = run(argv, fds[1]);
 	length = read(fds[0], error->message, sizeof(error->message) - 1);
 	close(fds[0]);
@@ -58,7 +58,7 @@ static int start_reader(const char *program, char *dir, struct kymo_error *error
 	if (status < 0)
 		return kymo_fail(error, status, "cannot run %s: %s", program, strerror(-status));
 	if (length <= 0)
-		return status ? kymo_fail(error, -EIO, "%s _read failed (status %d)", program, status) : 0;
+		return status ? kymo_fail(error, -EIO, "cannot start the reader: %s exited with status %d", program, status) : 0;
 	error->message[length] = 0;
 	error->message[strcspn(error->message, "\n")] = 0;
 	return status ? -EIO : 0;
@@ -124,7 +124,7 @@ int kymo_session_finish(struct kymo_session *session, enum kymo_stop_wanted how,
 	kymo_store_release_u32(&page->stop_wanted, how);
 	while (!code && kymo_load_acquire_u32(&page->reader_state) != KYMO_READER_CLOSED) {
 		if (!reader_may_live(page))
-			code = kymo_fail(error, -EOWNERDEAD, "the reader was killed; the trace is not complete");
+			code = kymo_fail(error, -EOWNERDEAD, "the trace is incomplete: the reader was killed; use kymo salvage to recover it");
 		else if (kymo_monotonic_ns() > end)
 			code = kymo_fail(error, -ETIMEDOUT, "the trace is still being written");
 		else

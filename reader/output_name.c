@@ -25,9 +25,9 @@ int kymo_output_check(const char *path, bool may_replace, struct kymo_error *err
 	if (lstat(path, &status)) /* what else is wrong shows when the file is made */
 		return 0;
 	if (!S_ISREG(status.st_mode))
-		return kymo_fail(error, -EINVAL, "%s is %s; only regular files are replaced", path,
+		return kymo_fail(error, -EINVAL, "refusing to replace %s: it is %s, not a regular file", path,
 				 kind_of(status.st_mode));
-	return may_replace ? 0 : kymo_fail(error, -EEXIST, "%s exists; -f replaces it", path);
+	return may_replace ? 0 : kymo_fail(error, -EEXIST, "%s already exists; use -f to replace it", path);
 }
 
 static bool has_name(int fd, const char *path)
@@ -79,8 +79,8 @@ int kymo_output_claim(const char *incomplete, bool may_replace, struct kymo_erro
 	}
 	fd = create(incomplete);
 	if (fd < 0 && errno == EEXIST)
-		return kymo_fail(error, -EEXIST, "%s exists: a recording writes it, or its reader was killed; kymo "
-						 "salvage makes a trace of it, -f replaces it", incomplete);
+		return kymo_fail(error, -EEXIST, "%s already exists: a recording is writing it, or its reader was "
+						 "killed; use kymo salvage to recover it, or -f to replace it", incomplete);
 	if (fd < 0)
 		return kymo_fail(error, -errno, "cannot create %s: %s", incomplete, strerror(errno));
 	err = kymo_output_lock(fd, incomplete, error);
@@ -112,7 +112,7 @@ int kymo_output_rename(int fd, const char *incomplete, const char *output, bool 
 	int err;
 
 	if (fd >= 0 && !has_name(fd, incomplete))
-		return kymo_fail(error, -ENOENT, "%s was removed or replaced while it was written", incomplete);
+		return kymo_fail(error, -ENOENT, "%s was removed or replaced while it was being written", incomplete);
 	if (may_replace) {
 		err = kymo_output_check(output, true, error);
 		if (err)

@@ -174,7 +174,7 @@ static int walk(struct kymo_past *past, int fd, bool stops_at_damage,
 
 	*past = (struct kymo_past){.end = sizeof trace_header};
 	if (!scan)
-		return kymo_fail(error, -ENOMEM, "no memory");
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	err = kymo_frame_scan_begin(scan, fd, &trace_header, error);
 	kymo_store_relaxed_u64(&watch->total, scan->size);
 	while (!err && kymo_frame_scan_intact(scan, &header)) {
@@ -187,7 +187,7 @@ static int walk(struct kymo_past *past, int fd, bool stops_at_damage,
 			continue;
 		err = take_frame(past, scan, &header, writer, sources);
 		if (err)
-			kymo_fail(error, err, "no memory");
+			kymo_fail(error, err, "out of memory");
 	}
 	kymo_frame_scan_end(scan);
 	free(scan);

@@ -53,7 +53,7 @@ int kymo_reader_open(struct kymo_reader *reader, const char *session_dir, enum k
 	reader->meta_capacity = KYMO_META_FRAME_BYTES;
 	if (!reader->payload || !reader->seqs || !reader->meta_buffer) {
 		kymo_reader_close(reader);
-		return kymo_fail(error, -ENOMEM, "no memory");
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	}
 	return 0;
 }
@@ -345,7 +345,7 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 	int fd = -1, err;
 
 	if (!session) {
-		err = kymo_fail(error, -EBADMSG, "session: file run is missing or damaged");
+		err = kymo_fail(error, -EBADMSG, "session is damaged: its file run is missing or invalid");
 		goto out;
 	}
 	options.created_unix_ns = session->started_unix_ns;
@@ -392,11 +392,11 @@ static int start(struct kymo_reader *reader, const char *session_dir, struct kym
 	before = kymo_load_relaxed_u32(&page->reader_pid);
 	config = kymo__config__unpack(NULL, reader->session.config_bytes, reader->session.config);
 	if (kymo_load_acquire_u32(&page->reader_state) == KYMO_READER_CLOSED)
-		err = kymo_fail(error, -ESHUTDOWN, "the session's trace is sealed already");
+		err = kymo_fail(error, -ESHUTDOWN, "the trace of this session is already complete");
 	else if (before && before != (uint32_t)getpid() && kymo_life_runs((pid_t)before))
-		err = kymo_fail(error, -EBUSY, "process %u reads this session already", before);
+		err = kymo_fail(error, -EBUSY, "this session already has a reader: process %u", before);
 	else if (!config || config->output[0] != '/')
-		err = kymo_fail(error, -EBADMSG, "session: no absolute path for the trace");
+		err = kymo_fail(error, -EBADMSG, "session is damaged: the path of the trace is not absolute");
 	if (!err && !config->no_sources)
 		reader->sources = kymo_sources_make(&reader->writer, reader->pid_namespace);
 	if (!err)
@@ -485,7 +485,7 @@ int kymo_reader_run(const char *session_dir, const struct kymo_reader_options *o
 	if (!error)
 		error = &own_error;
 	if (!reader)
-		return kymo_fail(error, -ENOMEM, "no memory");
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	kymo_life_watch(&root.owner, owner, kymo_life_start_ticks(owner));
 	err = start(reader, session_dir, error);
 	report_start(options->status_fd, err, error);

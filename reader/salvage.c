@@ -34,13 +34,13 @@ static int begin(struct kymo_trace_writer *writer, const char *output, int past_
 		return err;
 	if (past_fd >= 0) {
 		if (pread(past_fd, &header, sizeof header, 0) != (ssize_t)sizeof header)
-			return kymo_fail(error, -EBADMSG, "not a trace: its header is cut");
+			return kymo_fail(error, -EBADMSG, "not a trace: the header is cut off");
 		options->created_unix_ns = header.created_unix_ns;
 		options->required_features |= header.required_features;
 		memcpy(options->session_id, header.session_id, sizeof options->session_id);
 	}
 	if (snprintf(temporary, sizeof temporary, "%s.salvaged", output) >= (int)sizeof temporary)
-		return kymo_fail(error, -ENAMETOOLONG, "%s: name too long", output);
+		return kymo_fail(error, -ENAMETOOLONG, "file name too long: %s", output);
 	options->may_replace = true;
 	return kymo_trace_writer_create(writer, temporary, options, error);
 }
@@ -72,7 +72,7 @@ int kymo_salvage_trace(const char *trace, const char *output, bool *has_end,
 	int err;
 
 	if (!writer)
-		err = kymo_fail(error, -ENOMEM, "no memory");
+		err = kymo_fail(error, -ENOMEM, "out of memory");
 	else if (fd < 0)
 		err = kymo_fail(error, -errno, "%s: %s", trace, strerror(errno));
 	else
@@ -195,7 +195,7 @@ int kymo_salvage(const char *session_dir, const char *incomplete, const char *ou
 	int err;
 
 	if (!reader)
-		return kymo_fail(error, -ENOMEM, "no memory");
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	err = kymo_reader_open(reader, session_dir, KYMO_ACCESS_READ, error);
 	if (err)
 		goto out;
@@ -203,9 +203,9 @@ int kymo_salvage(const char *session_dir, const char *incomplete, const char *ou
 	config = kymo__config__unpack(NULL, reader->session.config_bytes, reader->session.config);
 	if (kymo_load_acquire_u32(&reader->session.page->reader_state) == KYMO_READER_LIVE &&
 	    pid && kymo_life_runs((pid_t)pid))
-		err = kymo_fail(error, -EBUSY, "process %u still reads this session", pid);
+		err = kymo_fail(error, -EBUSY, "this session still has a reader: process %u", pid);
 	else if (!config)
-		err = kymo_fail(error, -EBADMSG, "session: the configuration is damaged");
+		err = kymo_fail(error, -EBADMSG, "session is damaged: invalid configuration");
 	else
 		err = salvage(reader, session_dir, incomplete, output ? output : config->output, config,
 			      watch, error);

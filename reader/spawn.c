@@ -96,7 +96,7 @@ static int wait_for_start(int fd, struct kymo_error *error)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return kymo_fail(error, -ECHILD, "the reader ended while it started");
+			return kymo_fail(error, -ECHILD, "cannot start the reader: it exited during start-up");
 		used += (size_t)got;
 	}
 	memcpy(&code, text, sizeof code);
@@ -112,9 +112,9 @@ int kymo_reader_spawn(const char *session_dir, const struct kymo_reader_options 
 	pid_t child;
 
 	if (session_dir[0] != '/')
-		return kymo_fail(error, -EINVAL, "%s: not an absolute path", session_dir);
+		return kymo_fail(error, -EINVAL, "session directory is not an absolute path: %s", session_dir);
 	if (pipe2(pipe_fds, O_CLOEXEC))
-		return kymo_fail(error, -errno, "cannot make a pipe: %s", strerror(errno));
+		return kymo_fail(error, -errno, "cannot create a pipe: %s", strerror(errno));
 	own.status_fd = pipe_fds[1];
 	if (!own.owner_pid)
 		own.owner_pid = (uint32_t)getpid();

@@ -275,11 +275,11 @@ static int prepare(struct kymo_trace_writer *writer, const char *output,
 		    (int)sizeof writer->output ||
 	    snprintf(writer->incomplete, sizeof writer->incomplete, "%s.incomplete", output) >=
 		    (int)sizeof writer->incomplete)
-		return kymo_fail(error, -ENAMETOOLONG, "%s: name too long", output);
+		return kymo_fail(error, -ENAMETOOLONG, "file name too long: %s", output);
 	writer->packed = malloc((size_t)LZ4_compressBound(KYMO_META_FRAME_BYTES));
 	writer->packer = malloc((size_t)LZ4_sizeofStateHC());
 	if (!writer->packed || !writer->packer)
-		return kymo_fail(error, -ENOMEM, "no memory");
+		return kymo_fail(error, -ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -332,7 +332,7 @@ int kymo_trace_writer_resume(struct kymo_trace_writer *writer, const char *outpu
 	if (writer->fd >= 0)
 		err = kymo_output_lock(writer->fd, writer->incomplete, error);
 	if (!err && (writer->fd < 0 || ftruncate(writer->fd, (off_t)size)))
-		err = kymo_fail(error, -errno, "cannot go on with %s: %s", writer->incomplete,
+		err = kymo_fail(error, -errno, "cannot continue writing %s: %s", writer->incomplete,
 				strerror(errno));
 	if (err) {
 		kymo_trace_writer_abandon(writer, false);
@@ -426,7 +426,7 @@ int kymo_trace_writer_close(struct kymo_trace_writer *writer, struct kymo_error 
 	}
 	write_frame(writer, &header, (const uint8_t *)&trailer, true);
 	if (ftruncate(writer->fd, (off_t)writer->size))
-		err = kymo_fail(error, -errno, "cannot finish %s: %s", writer->incomplete,
+		err = kymo_fail(error, -errno, "cannot complete %s: %s", writer->incomplete,
 				strerror(errno));
 	if (!err)
 		err = kymo_output_rename(writer->fd, writer->incomplete, writer->output, writer->may_replace, error);

@@ -15,16 +15,16 @@ static void explain(int error, const char *session_dir, char *text, size_t bytes
 	const char *why = NULL;
 
 	if (error == EACCES || error == EPERM || error == EROFS)
-		why = "it runs as another user, or may not write there";
+		why = "it runs as another user, or has no write permission";
 	else if ((error == ENOENT || error == ENOTDIR) && access(session_dir, F_OK))
 		why = "the session's folder was removed";
 	else if (error == ENOENT || error == ENOTDIR)
-		why = "it sees other folders, by chroot or a mount namespace of its own";
+		why = "it is in a chroot or in another mount namespace";
 	else if (error == ENOSPC || error == EDQUOT)
-		why = "there is no room left";
+		why = "the session's file system is full";
 	else if (error == EMFILE || error == ENFILE)
-		why = "it has no file descriptor left";
-	snprintf(text, bytes, "cannot make its files in the session: %s%s%s%s", strerror(error), why ? " (" : "",
+		why = "it has no free file descriptor";
+	snprintf(text, bytes, "cannot create its files in the session: %s%s%s%s", strerror(error), why ? " (" : "",
 		 why ? why : "", why ? ")" : "");
 }
 
@@ -78,7 +78,7 @@ void kymo_unjoined_take(struct kymo_reader *reader, const char *session_dir)
 void kymo_unjoined_finish(struct kymo_reader *reader, const char *session_dir)
 {
 	Kymo__Unrecorded others = KYMO__UNRECORDED__INIT;
-	static char reason[] = "could not make its files in the session; there was no room to say more";
+	static char reason[] = "could not create its files in the session; the details did not fit";
 	uint32_t told = take(reader, session_dir);
 
 	others.count = kymo_load_relaxed_u32(&reader->session.page->processes_unrecorded);

@@ -90,9 +90,9 @@ static int open_plain(int dir_fd, const char *name, enum kymo_access access, off
 	if (fstat(fd, &status))
 		err = kymo_fail(error, -errno, "%s: %s", name, strerror(errno));
 	else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
-		err = kymo_fail(error, -EBADMSG, "%s: not a plain file of this user", name);
+		err = kymo_fail(error, -EBADMSG, "%s is not a regular file of this user", name);
 	else if (status.st_size < bytes)
-		err = kymo_fail(error, -EAGAIN, "%s: %lld bytes, too short", name,
+		err = kymo_fail(error, -EAGAIN, "%s is too short: %lld bytes", name,
 				(long long)status.st_size);
 	else
 		return fd;
@@ -108,11 +108,11 @@ static int check_magic(const uint8_t *shared, const char *magic, uint32_t abi_ve
 
 	memcpy(copy, shared, sizeof copy);
 	if (!memcmp(copy, "\0\0\0\0\0\0\0", sizeof copy))
-		return kymo_fail(error, -EAGAIN, "%s: not complete yet", name);
+		return kymo_fail(error, -EAGAIN, "%s is not complete yet", name);
 	if (memcmp(copy, magic, sizeof copy))
-		return kymo_fail(error, -EBADMSG, "%s: not a file of Kymo", name);
+		return kymo_fail(error, -EBADMSG, "%s is not a Kymo file", name);
 	if (abi_version != KYMO_ABI_VERSION)
-		return kymo_fail(error, -EBADMSG, "%s: shared-memory version %u, this is %u", name,
+		return kymo_fail(error, -EBADMSG, "%s has shared-memory version %u; this Kymo reads version %u", name,
 				 abi_version, KYMO_ABI_VERSION);
 	return 0;
 }
@@ -126,7 +126,7 @@ int kymo_session_view_open(struct kymo_session_view *view, const char *path,
 	*view = (struct kymo_session_view){.dir_fd = -1};
 	view->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (view->dir_fd < 0)
-		return kymo_fail(error, -errno, "session %s: %s", path, strerror(errno));
+		return kymo_fail(error, -errno, "cannot open session %s: %s", path, strerror(errno));
 	fd = err = open_plain(view->dir_fd, "session", access, KYMO_PAGE_BYTES, error);
 	if (fd < 0)
 		goto out;
@@ -146,15 +146,15 @@ int kymo_session_view_open(struct kymo_session_view *view, const char *path,
 	if (view->policy < KYMO_POLICY_BLOCK || view->policy > KYMO_POLICY_OVERWRITE ||
 	    view->counter < KYMO_COUNTER_MONOTONIC || view->counter > KYMO_COUNTER_CNTVCT ||
 	    view->config_bytes > MAX_CONFIG_BYTES) {
-		err = kymo_fail(error, -EBADMSG, "session: numbers out of range");
+		err = kymo_fail(error, -EBADMSG, "session is damaged: numbers out of range");
 		goto out;
 	}
 	view->config = malloc(view->config_bytes + 1);
 	if (!view->config)
-		err = kymo_fail(error, -ENOMEM, "no memory");
+		err = kymo_fail(error, -ENOMEM, "out of memory");
 	else if (pread(fd, view->config, view->config_bytes, KYMO_PAGE_BYTES) !=
 		 (ssize_t)view->config_bytes)
-		err = kymo_fail(error, -EBADMSG, "session: the configuration is cut short");
+		err = kymo_fail(error, -EBADMSG, "session is damaged: the configuration is cut off");
 out:
 	if (fd >= 0)
 		close(fd);
@@ -199,7 +199,7 @@ static int ring_view_fill(struct kymo_ring_view *view, uint32_t ring, enum kymo_
 
 	/* Sizes come from a copy that is read, not mapped: the mapping's own size is among them. */
 	if (pread(view->fd, &copy, sizeof copy, 0) != (ssize_t)sizeof copy)
-		return kymo_fail(error, -EAGAIN, "%s: too short", name);
+		return kymo_fail(error, -EAGAIN, "%s is too short", name);
 	err = check_magic(copy.magic, KYMO_RING_MAGIC, copy.abi_version, name, error);
 	if (err)
 		return err;
@@ -207,7 +207,7 @@ static int ring_view_fill(struct kymo_ring_view *view, uint32_t ring, enum kymo_
 	    copy.slot_bytes > KYMO_MAX_SLOT_BYTES || !copy.max_slots ||
 	    copy.max_slots > KYMO_MAX_SLOTS || copy.ring != ring ||
 	    copy.slots_offset != kymo_ring_slots_offset(copy.max_slots))
-		return kymo_fail(error, -EBADMSG, "%s: numbers out of range", name);
+		return kymo_fail(error, -EBADMSG, "%s is damaged: numbers out of range", name);
 	view->slot_bytes = copy.slot_bytes;
 	view->max_slots = copy.max_slots;
 	view->slots_offset = copy.slots_offset;

@@ -116,7 +116,7 @@ int kymo_parse_size(const char *text, uint64_t *bytes, struct kymo_error *error)
 		}
 	}
 	if (errno || *text < '0' || *text > '9' || *end || *bytes > UINT64_MAX >> shift)
-		return kymo_fail(error, -EINVAL, "'%s' is no size: use digits and K, M or G, as in 64M", text);
+		return kymo_fail(error, -EINVAL, "not a size: '%s'; use digits and K, M or G, such as 64M", text);
 	*bytes <<= shift;
 	return 0;
 }
@@ -141,7 +141,7 @@ int kymo_parse_policy(const char *text, uint32_t *policy, struct kymo_error *err
 
 	if (parse_word(text, words, policy) == 0)
 		return 0;
-	return kymo_fail(error, -EINVAL, "'%s' is no policy: use block, drop or overwrite", text);
+	return kymo_fail(error, -EINVAL, "not a policy: '%s'; use block, drop or overwrite", text);
 }
 
 int kymo_parse_clock(const char *text, uint32_t *clock_mode, struct kymo_error *error)
@@ -153,7 +153,7 @@ int kymo_parse_clock(const char *text, uint32_t *clock_mode, struct kymo_error *
 
 	if (parse_word(text, words, clock_mode) == 0)
 		return 0;
-	return kymo_fail(error, -EINVAL, "'%s' is no clock: use sampled, exact or none", text);
+	return kymo_fail(error, -EINVAL, "not a clock: '%s'; use sampled, exact or none", text);
 }
 
 int kymo_config_set_values(Kymo__Config *config, Kymo__Values *values, const char *scope, struct kymo_error *error)
@@ -162,9 +162,9 @@ int kymo_config_set_values(Kymo__Config *config, Kymo__Values *values, const cha
 	uint32_t found = KYMO__VALUES__SCOPE__NONE;
 
 	if (strcmp(scope, "none") != 0 && parse_word(scope, words, &found) < 0)
-		return kymo_fail(error, -EINVAL, "'%s' is no scope of values: use args, locals, globals or none", scope);
+		return kymo_fail(error, -EINVAL, "not a scope of values: '%s'; use args, locals, globals or none", scope);
 	if (found && config->once)
-		return kymo_fail(error, -EINVAL, "values are recorded with every event: coverage records the first ones only, use flow");
+		return kymo_fail(error, -EINVAL, "cannot record values with coverage: it records each place only once; use flow");
 	values->scope = (Kymo__Values__Scope)found;
 	values->project = true;
 	for (size_t i = 0; i < sizeof value_limits / sizeof value_limits[0]; i++) {
@@ -192,7 +192,7 @@ int kymo_parse_value_limits(const char *text, Kymo__Values *values, struct kymo_
 		if (*at >= '0' && *at <= '9')
 			number = strtoull(at, &end, 10);
 		if (number < 1 || number > value_limits[limit].most)
-			return kymo_fail(error, -EINVAL, "%s is a number from 1 to %u", value_limits[limit].name,
+			return kymo_fail(error, -EINVAL, "%s must be a number from 1 to %u", value_limits[limit].name,
 					 value_limits[limit].most);
 		*limit_field(values, limit) = (uint32_t)number;
 		at = end;
@@ -201,6 +201,6 @@ int kymo_parse_value_limits(const char *text, Kymo__Values *values, struct kymo_
 		if (*at++ != ',')
 			break;
 	}
-	return kymo_fail(error, -EINVAL, "'%s' are no limits of values: use depth, items, text and bytes, as in "
+	return kymo_fail(error, -EINVAL, "not limits of values: '%s'; use depth, items, text and bytes, such as "
 			 "depth=2,items=20,text=200,bytes=4096", text);
 }

@@ -165,11 +165,11 @@ static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_
 	facts->started_clock = kymo_session_clock(process->session);
 	process->folder = make_folder(dir, facts->start_ticks);
 	if (!process->folder)
-		return kymo_fail(error, -errno, "cannot make a folder in %s: %s", dir, strerror(errno));
+		return kymo_fail(error, -errno, "cannot create a folder in %s: %s", dir, strerror(errno));
 	facts->folder = process->folder;
 	snprintf(path, sizeof path, "%s/%s", dir, process->folder);
 	if ((result = kymo_meta_make(&process->meta, path)) < 0)
-		return kymo_fail(error, result, "cannot make %s/meta: %s", path, strerror(-result));
+		return kymo_fail(error, result, "cannot create %s/meta: %s", path, strerror(-result));
 	tell_frames(process);
 	definition.kind_case = KYMO__DEFINITION__KIND_PROCESS;
 	definition.process = facts;
@@ -210,7 +210,7 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 	int result;
 
 	if (kymo_process_is_recording())
-		return kymo_fail(error, -EBUSY, "this process is being recorded already");
+		return kymo_fail(error, -EBUSY, "this process is already being recorded");
 	process = calloc(1, sizeof *process);
 	if (!process)
 		return kymo_fail(error, -ENOMEM, "out of memory starting the recording");
@@ -229,8 +229,7 @@ int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struc
 	pthread_mutex_lock(&kymo_process_lock);
 	result = kymo_cells_init();
 	if (result < 0)
-		kymo_fail(error, result, "cannot make memory that a fork wipes: %s (Linux 4.14 or newer "
-			  "is needed)", strerror(-result));
+		kymo_fail(error, result, "cannot use MADV_WIPEONFORK: %s; Linux 4.14 or newer is needed", strerror(-result));
 	else
 		result = join(process, facts, error);
 	if (result == 0)

@@ -76,7 +76,7 @@ int kymo_session_open(const char *dir, struct kymo_session **out, struct kymo_er
 		goto out;
 	session->config = read_config(fd, session->page->config_bytes);
 	if (!session->config)
-		result = kymo_fail(error, -EBADMSG, "%s is damaged: no configuration in it", path);
+		result = kymo_fail(error, -EBADMSG, "%s is damaged: no configuration", path);
 out:
 	if (fd >= 0)
 		close(fd);

@@ -60,7 +60,7 @@ static int choose_sizes(struct kymo_session_page *page, const Kymo__Config *conf
 
 	page->budget_bytes = config->budget_bytes ? config->budget_bytes : kymo_room_budget(dir);
 	if (page->budget_bytes < MIN_BUDGET)
-		return kymo_fail(error, -ENOSPC, "%s has no room for a recording (%llu KiB allowed, 256 needed)",
+		return kymo_fail(error, -ENOSPC, "%s has no room for a recording: %llu KiB allowed, 256 KiB needed",
 				 dir, (unsigned long long)page->budget_bytes >> 10);
 	if (config->slot_bytes)
 		page->slot_bytes = power_of_two_at_most(config->slot_bytes);
@@ -139,10 +139,10 @@ static int create_in(const char *base, const Kymo__Config *config, Kymo__Session
 
 	memcpy(page.magic, KYMO_SESSION_MAGIC, sizeof page.magic);
 	if (snprintf(dir, KYMO_DIR_BYTES, "%s/kymo-%u-XXXXXX", base, (unsigned)geteuid()) >= KYMO_DIR_BYTES)
-		return kymo_fail(error, -ENAMETOOLONG, "the path %s is too long", base);
+		return kymo_fail(error, -ENAMETOOLONG, "path too long: %s", base);
 	if (!mkdtemp(dir)) {
 		result = -errno;
-		return kymo_fail(error, result, "cannot make a folder in %s: %s", base, strerror(-result));
+		return kymo_fail(error, result, "cannot create a folder in %s: %s", base, strerror(-result));
 	}
 	result = choose_sizes(&page, config, dir, error);
 	if (result == 0) {

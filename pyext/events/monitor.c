@@ -91,7 +91,7 @@ static PyObject *monitoring(void)
 	PyObject *module = PySys_GetObject("monitoring");
 
 	if (!module)
-		PyErr_SetString(PyExc_RuntimeError, "kymo: sys.monitoring is gone");
+		PyErr_SetString(PyExc_RuntimeError, "kymo: sys.monitoring is not available");
 	return module;
 }
 
@@ -176,7 +176,7 @@ static bool fail_without_tool(void)
 	if (names && separator)
 		text = PyUnicode_Join(separator, names);
 	if (text)
-		PyErr_Format(PyExc_RuntimeError, "kymo: every tool id of sys.monitoring is taken: %U", text);
+		PyErr_Format(PyExc_RuntimeError, "kymo: no free tool id in sys.monitoring: %U", text);
 	Py_XDECREF(text);
 	Py_XDECREF(separator);
 	Py_XDECREF(names);

@@ -279,7 +279,7 @@ def main() -> int:
         sys.stdout.buffer.write(page(report).encode(errors="replace"))
         sys.stdout.flush()
     except OSError as error:
-        print(f"kymo: the page cannot be written: {error.strerror}", file=sys.stderr)
+        print(f"kymo: cannot write the page: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -138,7 +138,7 @@ _library = None
 def _check_range(name, number, bits):
     """A number that C would take the low bits of is another one."""
     if not 0 <= operator.index(number) < 1 << bits:
-        raise ValueError(f"{name} is {number}: it must be from 0 to {(1 << bits) - 1}")
+        raise ValueError(f"{name} is {number}: must be from 0 to {(1 << bits) - 1}")
 
 
 def _event(raw):
@@ -325,7 +325,7 @@ class Events(Unique):
     def __init__(self, trace, kinds, thread, start_ns, end_ns, files, values):
         self._trace, self._handle = trace, c_void_p()
         if values not in VALUES:
-            raise ValueError(f"values={values!r}: it must be one of {', '.join(VALUES)}")
+            raise ValueError(f"values={values!r}: must be one of {', '.join(VALUES)}")
         wanted = _slice(thread, VALUES[values], kinds, start_ns, end_ns, files)
         self._slice = wanted  # the library goes on reading it
         trace._check(_library.kymo_history_events_open(trace._live, byref(wanted), byref(self._handle)))

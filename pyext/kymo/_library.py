@@ -22,7 +22,7 @@ class Unique:
     """What holds memory of the library: a second object that gave it back as well would take it from the first."""
 
     def __reduce_ex__(self, protocol):
-        raise TypeError(f"a {type(self).__name__} of Kymo cannot be copied or pickled: it holds what is open; make another one")
+        raise TypeError(f"cannot copy or pickle a {type(self).__name__}: it has open resources; open the trace again")
 
 
 class Sized(ctypes.Structure):

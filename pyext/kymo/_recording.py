@@ -33,7 +33,7 @@ def _find_program():
     for program in programs:
         if os.path.isfile(program) and os.access(program, os.X_OK):
             return os.path.abspath(program)
-    raise FileNotFoundError(f"kymo: there is no program at {programs[0]}; KYMO_PROGRAM can name it")
+    raise FileNotFoundError(f"kymo: program not found: {programs[0]}; set KYMO_PROGRAM to its path")
 
 
 def _program_name():
@@ -72,7 +72,7 @@ def begin(**options):
     if output is not None:
         path = os.path.abspath(os.fspath(output))
         if os.path.exists(path) and not options.get("force"):
-            raise FileExistsError(f"kymo: {path} exists; force=True replaces it")
+            raise FileExistsError(f"kymo: {path} already exists; use force=True to replace it")
     while True:
         if output is None:
             path = _choose_output()
@@ -179,7 +179,7 @@ class context:
 
     def __init__(self, name):
         if not isinstance(name, str):
-            raise TypeError(f"context() takes a str, not {type(name).__name__}")
+            raise TypeError(f"context() argument must be str, not {type(name).__name__}")
         self._name = name
 
     def __enter__(self):

@@ -55,7 +55,7 @@ def _from_file():
             continue
         option = name.replace("-", "_")
         if option.upper() not in _FLAGS + _WORDS + _LISTS:
-            raise ValueError(f"{path}: [tool.kymo] {name}: there is no such option")
+            raise ValueError(f"{path}: [tool.kymo] {name}: unknown option")
         options[option] = value
     folder = os.path.dirname(path or "")
     for name in options.keys() & {"output", "session_dir"}:

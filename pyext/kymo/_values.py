@@ -20,7 +20,7 @@ class Value:
         object.__setattr__(self, "_told", told)
 
     def __setattr__(self, name, value=None):
-        raise AttributeError("what was recorded does not change")
+        raise AttributeError("recorded values are read-only")
 
     __delattr__ = __setattr__
 
@@ -88,7 +88,7 @@ class Value:
                 return self._make(told["type"])
         except (KeyError, SyntaxError, TypeError):
             pass
-        raise ValueError(f"{self.text} cannot be made again: it is no builtin, or was not recorded as a whole")
+        raise ValueError(f"{self.text} cannot be converted: its type is not a builtin, or it was not recorded completely")
 
     def _make(self, type):
         if type in _CONTAINERS:
@@ -122,7 +122,7 @@ class Value:
         try:
             return Value(self._told["attributes"][name])
         except KeyError:
-            raise AttributeError(f"{self.text} was recorded without an attribute {name!r}") from None
+            raise AttributeError(f"{self.text} has no recorded attribute {name!r}") from None
 
     def __eq__(self, other):
         return self._told == other._told if isinstance(other, Value) else NotImplemented

@@ -15,12 +15,12 @@ VALUES = ("none", "args", "locals", "globals")
 def pytest_addoption(parser):
     group = parser.getgroup("kymo", "recording of tests (kymo)")
     group.addoption("--kymo", choices=MODES, dest="kymo", metavar="MODE",
-                    help="record the tests: " + ", ".join(MODES) + "; retain: keep what failed only")
+                    help="record the tests: " + ", ".join(MODES) + "; retain: keep only what failed")
     group.addoption("--kymo-dir", dest="kymo_dir", metavar="DIR", help="folder of the traces (default: kymo-traces)")
     group.addoption("--kymo-last", dest="kymo_last", metavar="N", type=int,
                     help="show the last N lines of each thread of a test that failed (default: 10)")
     group.addoption("--kymo-diff", dest="kymo_diff", action="store_true", default=None,
-                    help="show where a failed attempt parted from one that passed")
+                    help="show where a failed attempt diverged from one that passed")
     group.addoption("--kymo-baseline", dest="kymo_baseline", metavar="DIR",
                     help="compare with the passing tests in DIR; with --kymo=on: save them there")
     group.addoption("--kymo-runner", dest="kymo_runner", action="store_true", default=None,

@@ -443,7 +443,7 @@ def test_export_refuses(recordings, export, tmp_path):
     (tmp_path / "there").write_text("precious")
     trace = recordings["calls"]
     for message, status, words in [
-        ("there: exists already; -f replaces it", 1, (trace, "--format=arrow", "-o", "there")),
+        ("there: already exists; use -f to replace it", 1, (trace, "--format=arrow", "-o", "there")),
         ("none/where: No such file", 1, (trace, "--format=arrow", "-o", "none/where")),
         ("unknown event 'LIME'", 2, (trace, "--format=arrow", "--kind=LIME")),
         ("there is no test 'a' in the trace", 1, (recordings["contexts"], "--format=arrow", "--test=a")),

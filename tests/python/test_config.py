@@ -62,7 +62,7 @@ def test_the_nearest_file_counts_and_only_with_the_text(project, configuration):
 
 @pytest.mark.parametrize("lines, says", [
     (['event = "LINE"'], "[tool.kymo] event: unknown option"),
-    (['policy = "never"'], "[tool.kymo] policy: 'never' is no policy: use block, drop or overwrite"),
+    (['policy = "never"'], "[tool.kymo] policy: not a policy: 'never'; use block, drop or overwrite"),
     (['policy = ["drop", "block"]'], "[tool.kymo] policy: it takes one value"),
     (['no-stdlib = "yes"'], "[tool.kymo] no-stdlib: it must be true or false"),
     (["policy = drop"], "Invalid value"),
@@ -77,8 +77,8 @@ def test_a_mistake_in_the_file_is_one_line_that_names_it(kymo, project, lines, s
 
 def test_a_mistake_elsewhere_names_the_option_as_it_was_given(kymo, project):
     run = lambda *options, **env: kymo("record", *options, "-c", "", cwd=project.folder, check=False, env=env)
-    assert run(KYMO_RING_SIZE="x").stderr.startswith("kymo record: KYMO_RING_SIZE: 'x' is no size")
-    assert run("--ring-size=x").stderr.startswith("kymo record: --ring-size: 'x' is no size")
+    assert run(KYMO_RING_SIZE="x").stderr.startswith("kymo record: KYMO_RING_SIZE: not a size: 'x'")
+    assert run("--ring-size=x").stderr.startswith("kymo record: --ring-size: not a size: 'x'")
     assert run("--events=NO").stderr.startswith("kymo record: --events: no event or profile is called 'NO'")
 
 
@@ -106,7 +106,7 @@ def test_output_in_the_file_lies_beside_it(kymo, project):
     assert done.stderr == ""
     assert (project.folder / "from-file.kymo").exists()
     done = kymo("record", "app.py", cwd=project.folder, check=False)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1) and "exists; -f replaces it" in done.stderr
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1) and "already exists; use -f to replace it" in done.stderr
     kymo("record", "app.py", cwd=project.folder, env={"KYMO_FORCE": "1"})
 
 
@@ -135,7 +135,7 @@ def test_the_api_takes_what_it_is_not_told_from_there_too(project, importing, ev
     assert kinds("told.kymo") == {"PY_START"}
     project("evens = 1")
     assert api(project, importing, {}) == [
-        f"ValueError: {project.folder / 'pyproject.toml'}: [tool.kymo] evens: there is no such option"]
+        f"ValueError: {project.folder / 'pyproject.toml'}: [tool.kymo] evens: unknown option"]
 
 
 @pytest.mark.parametrize("kind", ["a FIFO", "an endless device", "a folder"])
@@ -245,17 +245,17 @@ def test_no_python_is_one_line_that_names_what_was_found(choose, path, tmp_path)
     done = choose(folder)
     assert done.returncode == 1
     assert done.stderr == (
-        "kymo: no Python on PATH that Kymo can record (KYMO_PYTHON may name another): "
-        f"{folder}/python3 is Python 3.11, which has no sys.monitoring; {folder}/{VERSION} does not run as Python 3\n")
+        "kymo: no Python on PATH that Kymo can record (set KYMO_PYTHON to use another): "
+        f"{folder}/python3 is Python 3.11, and Kymo needs 3.12 or newer; {folder}/{VERSION} is not a Python 3 interpreter\n")
     done = choose(tmp_path / "nowhere")
-    assert done.stderr == "kymo: no Python on PATH that Kymo can record (KYMO_PYTHON may name another)\n"
+    assert done.stderr == "kymo: no Python on PATH that Kymo can record (set KYMO_PYTHON to use another)\n"
     done = choose(folder, KYMO_PYTHON="python3.29")
     assert done.stderr == "kymo: KYMO_PYTHON: there is no program 'python3.29'\n"
 
 
 def test_a_python_without_its_extension_is_told(choose, path):
     folder = path("a/python3", 'echo "3 28 .cpython-328t-x86_64-linux-gnu.so"')
-    assert "is Python 3.28, for which there is no _kymo.cpython-328t-x86_64-linux-gnu.so" in choose(folder).stderr
+    assert "is Python 3.28, and this kymo has no extension for it (_kymo.cpython-328t-x86_64-linux-gnu.so" in choose(folder).stderr
 
 
 @pytest.mark.parametrize("make, command, status, says", [

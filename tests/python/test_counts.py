@@ -459,7 +459,7 @@ def test_contexts_of_the_coverage_profile_are_refused(record, script):
 
 
 def test_a_context_has_a_name():
-    with pytest.raises(TypeError, match=r"context\(\) takes a str, not int"):
+    with pytest.raises(TypeError, match=r"context\(\) argument must be str, not int"):
         library.context(1)
     with library.context("nothing is recorded"):
         pass

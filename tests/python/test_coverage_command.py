@@ -71,7 +71,7 @@ def test_fail_under_is_coverage_pys(project, kymo, threshold, precision):
         (["--ran-by=main.py", "flow.kymo"], 1, "FILE:LINE"),
         (["--ran-by=none.py:1", "flow.kymo"], 1, "not in the report"),
         (["--ran-by=main.py:3", "flow.kymo"], 1, "no statement"),
-        (["--source=nothing/here", "flow.kymo"], 1, "there is no folder nothing/here"),
+        (["--source=nothing/here", "flow.kymo"], 1, "folder not found: nothing/here"),
         (["--source=nothing", "flow.kymo"], 1, "nothing to report"),
         (["--rcfile=nothing", "flow.kymo"], 1, "cannot read the settings in nothing"),
         (["--python=nothing", "flow.kymo"], 1, "cannot find the program 'nothing'"),
@@ -80,7 +80,7 @@ def test_fail_under_is_coverage_pys(project, kymo, threshold, precision):
         (["nothing.kymo"], 1, "nothing.kymo: No such file"),
         (["main.py"], 1, "main.py"),
         (["."], 1, ".: Is a directory"),
-        ([".data"], 1, ".data is no trace, and no file that kymo combine has made"),
+        ([".data"], 1, ".data is neither a trace nor a file made by kymo combine"),
     ],
 )
 def test_errors_are_one_line(project, kymo, words, status, text):
@@ -342,7 +342,7 @@ def test_gaps_are_shown_and_fail(kymo, tmp_path, counts_file):
     assert kymo("coverage", path, cwd=tmp_path).stderr == ""
     undefined = counts_file([counts_of(f"{tmp_path}/a.py")], undefined=3)
     done = kymo("coverage", "--fail-under=100", undefined, cwd=tmp_path, check=False)
-    assert done.returncode == 2 and "3 events are of code that the trace does not name" in done.stderr
+    assert done.returncode == 2 and "3 events belong to code that the trace does not define" in done.stderr
 
 
 def test_a_recording_with_gaps(kymo, tmp_path):
@@ -447,7 +447,7 @@ def test_sources_that_are_no_python(kymo, tmp_path, counts_file):
         one_line(done, 1, "a.py")
         for form in "json", "lcov", "html", "cobertura":
             done = kymo("coverage", "--ignore-errors", f"--format={form}", "-o", "out", path, cwd=tmp_path)
-            one_line(done, 0, "left out: a.py")
+            one_line(done, 0, "skipped: a.py")
             (shutil.rmtree if form == "html" else lambda file: file.unlink())(tmp_path / "out")
         assert (
             kymo(

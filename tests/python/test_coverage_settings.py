@@ -95,16 +95,16 @@ def test_the_first_file_that_has_settings_counts(project, kymo):
 
 
 WRONG = {
-    "[report]\nprecision = two": "[report] precision = 'two': it must be a whole number",
-    "[report]\nprecision = -1": "[report] precision = -1: it must be from 0 to 15",
-    "[report]\nfail_under = 101": "[report] fail_under = 101.0: it must be from 0 to 100",
-    "[report]\nshow_missing = perhaps": "[report] show_missing = 'perhaps': it must be true or false",
-    "[report]\nexclude_lines = (": "[report] exclude_lines: '(' is no regular expression",
+    "[report]\nprecision = two": "[report] precision = 'two': must be a whole number",
+    "[report]\nprecision = -1": "[report] precision = -1: must be from 0 to 15",
+    "[report]\nfail_under = 101": "[report] fail_under = 101.0: must be from 0 to 100",
+    "[report]\nshow_missing = perhaps": "[report] show_missing = 'perhaps': must be true or false",
+    "[report]\nexclude_lines = (": "[report] exclude_lines: invalid regular expression '('",
     "[report]\nsort = size": "cannot sort by 'size'",
-    "[report]\nformat = pdf": "there is no format 'pdf'",
+    "[report]\nformat = pdf": "unknown format 'pdf'",
     "[report]\nomit = ${NOT_SET?}": "the variable NOT_SET is not set",
-    "[report]\nomit = ***": "the pattern '",
-    "[paths]\nx =\n  src\n  /y/*": "'/y/*' cannot end with a wildcard",
+    "[report]\nomit = ***": "invalid pattern '",
+    "[paths]\nx =\n  src\n  /y/*": "invalid pattern in [paths]: '/y/*' ends with a wildcard",
     "[report": "File contains no section headers",
 }
 

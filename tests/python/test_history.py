@@ -238,7 +238,7 @@ def test_the_description_is_json_whatever_the_names(record):
 def test_what_is_open_is_not_copied(path, duplicate):
     trace = library.open(path)
     for one in trace, trace.cursor(), trace.events(), Project():
-        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        with pytest.raises(TypeError, match="cannot copy or pickle"):
             duplicate(one)
     assert next(trace.events()) and trace.cursor().event
     trace.close()

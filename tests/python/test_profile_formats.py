@@ -192,7 +192,7 @@ def test_files_are_not_replaced(trace, folder, capsys):
     out = folder / "there.pstats"
     out.write_bytes(b"mine")
     assert main(["export", "--format=pstats", "-o", str(out), str(trace)], "0") == 1
-    assert capsys.readouterr().err == f"kymo: {out} exists; -f replaces it\n" and out.read_bytes() == b"mine"
+    assert capsys.readouterr().err == f"kymo: {out} already exists; use -f to replace it\n" and out.read_bytes() == b"mine"
     assert main(["export", "--format=pstats", "-f", "-o", str(out), str(trace)], "0") == 0
     assert pstats.Stats(str(out)).total_calls
     assert main(["export", "--format=gprof", "-o", "/nowhere/x", str(trace)], "0") == 1

@@ -288,7 +288,7 @@ def test_marks_of_a_test(suite, run, marks):
 def test_what_cannot_be_recorded_is_one_warning(workers, suite, run):
     needs(*["xdist"] * bool(workers))
     done = run(suite(MIXED), "--kymo=retain-on-failure", *workers, "-p", "no:asyncio", "-W", "error", status=1, env={"KYMO_PROGRAM": "/nowhere"})
-    assert done.stdout.count("kymo: there is no program at /nowhere") == 1
+    assert done.stdout.count("kymo: program not found: /nowhere") == 1
     assert "2 failed, 3 passed, 1 skipped, 1 xfailed" in done.stdout and "2 errors" in done.stdout
     assert done.traces == []
 
@@ -305,7 +305,7 @@ def test_settings_from_files(suite, run):
     trace, = (folder / "here").iterdir()
     run(folder, "--kymo=off", "--kymo-dir=nowhere", status=1)
     assert not (folder / "nowhere").exists()
-    for wrong, why in ("mods = 1", "there is no such option"), ('mode = "always"', "there is no mode 'always'"), ("last = -1", "no number"):
+    for wrong, why in ("mods = 1", "unknown option"), ('mode = "always"', "unknown mode 'always'"), ("last = -1", "not a number"):
         (folder / "pyproject.toml").write_text(f"{table.replace('mode', '#')}{wrong}\n")
         done = run(folder, status=4)
         assert re.search(f"^ERROR: .*{why}.*\n", done.stderr, re.M)

@@ -90,7 +90,7 @@ def test_the_option_goes_first_and_says_what_is_wrong(suite, run, values_of):
     assert values_of(done.traces[0]) == {}
     (folder / "pytest.ini").write_text("[pytest]\nkymo_values = some\n")
     done = run(folder, "--kymo=on", status=4)
-    assert "kymo_values: 'some' is none of none, args, locals, globals" in done.stderr
+    assert "kymo_values: unknown scope 'some'; use one of none, args, locals, globals" in done.stderr
 
 
 def test_the_marker_chooses_values(suite, run, values_of):

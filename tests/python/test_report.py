@@ -189,7 +189,7 @@ def test_a_report_replaces_nothing_unless_told(kymo, trace, page):
     before = page.read_text()
     done = kymo("report", "-o", page, trace, check=False)
     assert (
-        done.returncode == 1 and done.stderr == f"kymo: {page} exists; -f replaces it\n" and page.read_text() == before
+        done.returncode == 1 and done.stderr == f"kymo: {page} already exists; use -f to replace it\n" and page.read_text() == before
     )
     kymo("report", "-f", "-o", page, trace)
 

@@ -93,7 +93,7 @@ def test_what_is_being_written_is_not_salvaged(has_session, kymo, tmp_path):
         os.rename(f"{session}-hidden/run", f"{session}-hidden/walk")
     done = kymo("salvage", name, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert (f"process {reader} still reads" if has_session else "is being written by another process") in done.stderr
+    assert (f"this session still has a reader: process {reader}" if has_session else "is being written by another process") in done.stderr
     if not has_session:
         os.rename(session + "-hidden", session)
     recording.communicate("\n", timeout=TIMEOUT)

@@ -307,7 +307,7 @@ def marked(events):
 
 
 @pytest.mark.parametrize("calls, error", [
-    ("begin(); begin()", "RuntimeError: kymo: begin_segment() within a segment; end_segment() ends it"),
+    ("begin(); begin()", "RuntimeError: kymo: begin_segment() in a segment; call end_segment() first"),
     ("end(keep=True)", "RuntimeError: kymo: end_segment() without begin_segment()"),
     ("begin(); end(keep=True); end(keep=True)", "RuntimeError: kymo: end_segment() without begin_segment()"),
     ("begin(); end()", "TypeError: end_segment() missing required argument 'keep' (pos 1)"),

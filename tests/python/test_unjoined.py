@@ -49,7 +49,7 @@ def check(trace, kymo, cause, count=2):
 @needs_root
 @pytest.mark.parametrize("change, cause", [
     ("os.setgroups([]); os.setgid(65534); os.setuid(65534)", "it runs as another user"),
-    ("os.chroot(sys.argv[1])", "it sees other folders"),
+    ("os.chroot(sys.argv[1])", "it is in a chroot"),
 ], ids=["another user", "chroot"])
 def test_privileges_that_are_dropped(change, cause, record, kymo, tmp_path):
     script = tmp_path / "forks.py"
@@ -67,7 +67,7 @@ def test_no_descriptors(record, kymo):
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 """
-    check(record(program(change), "--events=PY_START"), kymo, "it has no file descriptor left")
+    check(record(program(change), "--events=PY_START"), kymo, "it has no free file descriptor")
 
 
 @needs_mounts
@@ -84,7 +84,7 @@ with open("/mnt/full", "wb", buffering=0) as file:
     done = in_mounts("mount -t tmpfs -o size=8m tmpfs /mnt",
                      [KYMO, "record", "-q", "-o", trace, "--session-dir=/mnt", "--events=PY_START", script])
     assert done.returncode == 0, done.stderr
-    check(trace, kymo, "there is no room left")
+    check(trace, kymo, "the session's file system is full")
 
 
 def test_more_than_there_is_room_for_are_counted(record, kymo):
@@ -113,7 +113,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMI
     (tmp_path / "forks.py").write_text(text)
     kymo("record", "-o", tmp_path / "t.kymo", "--events=PY_START", tmp_path / "forks.py", check=False)
     kymo("salvage", tmp_path / "t.kymo.incomplete")
-    check(tmp_path / "t.kymo", kymo, "it has no file descriptor left")
+    check(tmp_path / "t.kymo", kymo, "it has no free file descriptor")
 
 
 # It records nothing before all others have ended and the reader has moved on for some time.

@@ -185,7 +185,7 @@ def test_what_is_no_builtin_or_was_cut(trace, events, compare):
     with library.open(path) as history:
         values = [event.values["x"] for event in history.events()]
     for value in values:
-        with pytest.raises(ValueError, match="cannot be made again"):
+        with pytest.raises(ValueError, match="cannot be converted"):
             value.python  # noqa: B018
     told = {value.text: value for value in values}
     user = told[f"<User at {ID:#x}: name='x', age=3>"]

@@ -85,4 +85,4 @@ def _output(options: Options):
         with output_file(output, options.flag("force")) as file:
             yield file
     except FileExistsError:
-        raise FileExistsError(17, "exists already; -f replaces it", output) from None
+        raise FileExistsError(17, "already exists; use -f to replace it", output) from None

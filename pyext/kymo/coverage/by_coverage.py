@@ -60,5 +60,5 @@ def _coverage() -> ModuleType:
     except ImportError as error:
         raise AnalysisError(sys.executable, None, f"has no coverage.py; install {wanted} or newer for it") from error
     if coverage.version_info < OLDEST:
-        raise AnalysisError(sys.executable, None, f"has coverage.py {coverage.__version__}; needed is {wanted} or newer")
+        raise AnalysisError(sys.executable, None, f"has coverage.py {coverage.__version__}; {wanted} or newer is needed")
     return coverage

@@ -51,7 +51,7 @@ def _coverage(options: Options, version: str) -> int:
     settings = _with_options(read_settings(options.word("rcfile")), options)
     form = options.word("format") or settings.format
     if form not in FORMATS:
-        raise CoverageError(f"there is no format '{form}': it is one of {', '.join(FORMATS)}")
+        raise CoverageError(f"unknown format '{form}'; use one of {', '.join(FORMATS)}")
     _show_contexts(settings, form, options.flag("show-contexts"))
     chosen = _context_filter(settings.contexts, options.all("context"))
     needs_contexts = bool(chosen or options.word("ran-by") or settings.json_show_contexts or settings.html_show_contexts)
@@ -81,9 +81,9 @@ def _with_options(settings: Settings, options: Options) -> Settings:
     settings.precision = _given(options.number("precision"), settings.precision)
     settings.fail_under = _given(_percent(options), settings.fail_under)
     if not 0 <= settings.precision <= 15:
-        raise CoverageError(f"--precision={settings.precision}: it must be from 0 to 15")
+        raise CoverageError(f"--precision={settings.precision}: must be from 0 to 15")
     if not 0 <= settings.fail_under <= 100:
-        raise CoverageError(f"--fail-under={settings.fail_under}: it must be from 0 to 100")
+        raise CoverageError(f"--fail-under={settings.fail_under}: must be from 0 to 100")
     if options.switch("skip-covered") is not None:
         settings.html_skip_covered = None
     if options.switch("skip-empty") is not None:
@@ -124,7 +124,7 @@ def _words(values: list[str]) -> list[str]:
 
 def _show_contexts(settings: Settings, form: str, is_asked: bool) -> None:
     if is_asked and form not in ("html", "json", "coverage-db"):
-        raise CoverageError(f"--show-contexts is for html, json and coverage-db: {form} has no place for them")
+        raise CoverageError(f"cannot show contexts in {form}; use --show-contexts with html, json or coverage-db")
     settings.json_show_contexts = form == "json" and (is_asked or settings.json_show_contexts)
     settings.html_show_contexts = (form == "html" and (is_asked or settings.html_show_contexts)) or (
         form == "coverage-db" and is_asked
@@ -161,7 +161,7 @@ def _check_total(report, allow_gaps: bool) -> int:
         _warn(f"coverage failure: {under_text(report.total.percent, settings.fail_under, settings.precision)}")
         return UNDER
     if report.undefined and not allow_gaps:
-        _warn("coverage failure: some of what ran is of code that the trace does not name; --allow-gaps lets that pass")
+        _warn("coverage failure: some events belong to code that the trace does not define; use --allow-gaps to accept that")
         return UNDER
     if incomplete and not allow_gaps:
         files = (
@@ -187,7 +187,7 @@ def _combine(options: Options, version: str) -> int:
     settings = read_settings(options.word("rcfile"))
     _set_scope(settings, options)
     if os.path.exists(output) and not is_forced:
-        raise CoverageError(f"{output} exists; -f replaces it")
+        raise CoverageError(f"{output} already exists; use -f to replace it")
     remapping = Remapping(settings.paths, settings.relative_files)
     counts = merge(load_each(options.operands), lambda name: remapping.map(absolute_name(name)))
     scope = Scope(settings, [file.file for file in counts.files])

@@ -59,7 +59,7 @@ def new_database(path: str, replace: bool, mode: int) -> Iterator[sqlite3.Connec
             with contextlib.closing(sqlite3.connect(temporary)) as database, database:
                 yield database
         except sqlite3.Error as error:
-            raise CoverageError(f"{path}: cannot be written: {error}") from None
+            raise CoverageError(f"cannot write {path}: {error}") from None
 
 
 def _fill(database: sqlite3.Connection, counts: Counts, version: str) -> None:
@@ -106,7 +106,7 @@ def read(path: str) -> Counts:
         database.execute("PRAGMA trusted_schema = OFF")
         application = database.execute("PRAGMA application_id").fetchone()[0]
         if application != _APPLICATION:
-            raise CoverageError(f"{path} is no trace, and no file that kymo combine has made")
+            raise CoverageError(f"{path} is neither a trace nor a file made by kymo combine")
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise CoverageError(f"{path} has version {version} of the format; this Kymo reads version {_VERSION}")
@@ -173,11 +173,11 @@ def _unpack(packed: bytes) -> bytes:
 
 def _count(value: object) -> int:
     if not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"not a count: {value!r}")
     return value
 
 
 def _known(context: int, names: dict[int, str]) -> int:
     if context not in names:
-        raise ValueError(f"there is no context {context!r}")
+        raise ValueError(f"unknown context {context!r}")
     return context

@@ -20,7 +20,7 @@ Warn = Callable[[str], None]
 def judge(counts: Counts, settings: Settings, warn: Warn, statements_from: str = "kymo", version: str = "") -> Report:
     """A report on @counts.  @warn takes one line for the user; CoverageError: it cannot be made."""
     if settings.branch and not counts.has_branches:
-        raise CoverageError("branches were not recorded: leave --branch out, or record with --events=flow or coverage")
+        raise CoverageError("branches were not recorded; omit --branch, or record with --events=flow or coverage")
     remapping = Remapping(settings.paths, settings.relative_files)
     counts = merge([counts], lambda name: remapping.map(absolute_name(name)))
     scope = Scope(settings, [file.file for file in counts.files])
@@ -32,10 +32,10 @@ def judge(counts: Counts, settings: Settings, warn: Warn, statements_from: str =
         if result := _judge_file(file, settings, scope, warn, analyse, counts.are_hits_counted):
             results.append(result)
     if not results:
-        raise CoverageError("nothing to report: no file that was recorded is among those asked for")
+        raise CoverageError("nothing to report: none of the selected files was recorded")
     _tell_versions(results, warn)
     if counts.undefined:
-        warn(f"{counts.undefined} events are of code that the trace does not name: what they ran is not in the report")
+        warn(f"{counts.undefined} events belong to code that the trace does not define; what they ran is not in the report")
     return Report(
         results, settings, counts.contexts, counts.are_hits_counted, settings.branch, version, counts.undefined
     )
@@ -46,7 +46,7 @@ def _choose(files: list[FileCounts], scope: Scope, warn: Warn) -> Iterator[FileC
     last = {file.file: file for file in files if scope.has(file.file)}
     for file in files:
         if file.file in last and last[file.file] is not file:
-            warn(f"{relative(file.file)} was changed between the runs: what ran before that is left out")
+            warn(f"{relative(file.file)} was changed between the runs; what ran before that is left out")
     yield from last.values()
 
 
@@ -90,8 +90,8 @@ def _judge_file(
         if os.path.splitext(file.file)[1] not in ("", ".py", ".pyw"):
             return None
         if not settings.ignore_errors:
-            raise CoverageError(f"{error} (--ignore-errors leaves such files out)") from None
-        warn(f"left out: {error}")
+            raise CoverageError(f"{error}; use --ignore-errors to skip such files") from None
+        warn(f"skipped: {error}")
         return None
     taken = None
     if settings.branch:

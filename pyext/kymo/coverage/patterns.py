@@ -20,13 +20,13 @@ def to_regex(pattern: str) -> str:
     if "/" not in pattern:
         pattern = "**/" + pattern
     if wrong := _WRONG.search(pattern):
-        raise CoverageError(f"the pattern '{pattern}' cannot have '{wrong[0]}'")
+        raise CoverageError(f"invalid pattern '{pattern}': '{wrong[0]}' is not allowed")
     return "".join(_translate(match, pattern) for match in _TOKEN.finditer(pattern))
 
 
 def _translate(token: re.Match[str], pattern: str) -> str:
     if token["bracket"]:
-        raise CoverageError(f"the pattern '{pattern}' has a '{token[0]}' too many")
+        raise CoverageError(f"invalid pattern '{pattern}': unexpected '{token[0]}'")
     if token["set"]:
         return token[0]
     return _REGEX.get(token.lastgroup or "", re.escape(token[0]))
@@ -72,7 +72,7 @@ class Remapping:
 def _folder_regex(pattern: str, is_relative: bool) -> re.Pattern[str]:
     pattern = pattern.rstrip("/\\") or "/"
     if pattern.endswith("*"):
-        raise CoverageError(f"[paths]: '{pattern}' cannot end with a wildcard")
+        raise CoverageError(f"invalid pattern in [paths]: '{pattern}' ends with a wildcard")
     if not is_relative and not pattern.startswith(("*", "/")) and pattern[1:2] != ":":
         pattern = absolute(pattern)
     return re.compile(to_regex(pattern.rstrip("/") + "/"), re.IGNORECASE)

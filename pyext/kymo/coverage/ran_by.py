@@ -11,7 +11,7 @@ def print_contexts(report: Report, place: str) -> int:
     """The contexts in which FILE:LINE ran, one a line.  Returns the exit status: 1 if there is none."""
     name, _, number = place.rpartition(":")
     if not name or not number.isdecimal():
-        raise CoverageError(f"--ran-by={place}: it must be FILE:LINE")
+        raise CoverageError(f"--ran-by={place}: must be FILE:LINE")
     result = _find(report, name)
     line = result.analysis.first_line(int(number))
     contexts = report.line_contexts(result)
@@ -19,7 +19,7 @@ def print_contexts(report: Report, place: str) -> int:
     for context in sorted(ran):
         print(printable(context) or "(in no test)")
     if not ran and line not in result.statements:
-        raise CoverageError(f"{place} is no statement")
+        raise CoverageError(f"{place} is not a statement")
     return 0 if ran else 1
 
 
@@ -30,5 +30,5 @@ def _find(report: Report, name: str) -> FileResult:
     if not found:
         raise CoverageError(f"{name} is not in the report")
     if len(found) > 1:
-        raise CoverageError(f"{name} may be {found[0].name} or {found[1].name}")
+        raise CoverageError(f"{name} is ambiguous: {found[0].name} or {found[1].name}")
     return found[0]

@@ -91,7 +91,7 @@ def _sort(results: list[FileResult], report: Report) -> list[FileResult]:
     if name == "name":
         return sorted(results, key=lambda result: natural_key(result.name), reverse=wanted.startswith("-"))
     if name not in figures or (name in ("branch", "brpart") and not report.has_branches):
-        raise CoverageError(f"cannot sort by '{report.settings.sort}': there is {', '.join(['name', *figures])}")
+        raise CoverageError(f"cannot sort by '{report.settings.sort}'; use one of {', '.join(['name', *figures])}")
     return sorted(
         results, key=lambda result: (figures[name](result.numbers), result.name), reverse=wanted.startswith("-")
     )

@@ -26,11 +26,11 @@ class Scope:
         self._packages = [name for name in settings.source if not os.path.isdir(name)] + settings.source_pkgs
         for folder in settings.source_dirs:
             if not os.path.isdir(folder):
-                raise CoverageError(f"source_dirs: {folder} is no folder")
+                raise CoverageError(f"source_dirs: not a folder: {folder}")
         self._folders = [absolute(folder) for folder in [*self._folders, *settings.source_dirs]]
         for name in self._packages:
             if "/" in name:
-                raise CoverageError(f"there is no folder {name}")
+                raise CoverageError(f"folder not found: {name}")
         self._run_include, self._run_omit = Patterns(settings.run_include), Patterns(settings.run_omit)
         self._report_include, self._report_omit = Patterns(settings.report_include), Patterns(settings.report_omit)
         self._with_namespaces = settings.include_namespace_packages

@@ -192,7 +192,7 @@ def _apply(sections: _Sections, path: str) -> Settings:
                 place = f"{path}: [{section}] {option}"
                 value = _convert(sections[section][option], kind, place)
                 if name in _RANGES and not _RANGES[name][0] <= value <= _RANGES[name][1]:
-                    raise CoverageError(f"{place} = {value}: it must be from {_RANGES[name][0]} to {_RANGES[name][1]}")
+                    raise CoverageError(f"{place} = {value}: must be from {_RANGES[name][0]} to {_RANGES[name][1]}")
                 setattr(settings, name, value)
     for name, value in sections.get("paths", {}).items():
         settings.paths[name] = [os.path.expanduser(each) for each in _convert(value, list, f"{path}: [paths] {name}")]
@@ -207,7 +207,7 @@ def _convert(value: Any, kind: type, place: str) -> Any:
     elif is_list and isinstance(value, str):
         values = re.split(r"\n|," if kind is list else r"\n", _substitute(value, place))
     elif is_list or (isinstance(value, list | dict)):
-        raise CoverageError(f"{place} = {value!r}: it must be {'a list of strings' if is_list else 'one value'}")
+        raise CoverageError(f"{place} = {value!r}: must be {'a list of strings' if is_list else 'one value'}")
     else:
         return _convert_one(value, kind, place)
     values = [each.strip() for each in values if each.strip()]
@@ -230,14 +230,14 @@ def _convert_one(value: Any, kind: type, place: str) -> Any:
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     what = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "text")
-    raise CoverageError(f"{place} = {value!r}: it must be {what}")
+    raise CoverageError(f"{place} = {value!r}: must be {what}")
 
 
 def check_regex(text: str, place: str) -> None:
     try:
         re.compile(text)
     except re.error as error:
-        raise CoverageError(f"{place}: '{text}' is no regular expression: {error}") from None
+        raise CoverageError(f"{place}: invalid regular expression '{text}': {error}") from None
 
 
 def _substitute(text: str, place: str) -> str:

@@ -215,7 +215,7 @@ def _guarded[T](filename: str, pattern: str, act: Callable[[], T]) -> T:
     try:
         return act()
     except (re.error, RecursionError, OverflowError, MemoryError) as error:
-        raise AnalysisError(filename, None, f"the pattern {pattern!r} cannot be used: {error}") from error
+        raise AnalysisError(filename, None, f"invalid pattern {pattern!r}: {error}") from error
 
 
 def _exclude_suites(logical_lines: Sequence[LogicalLine], excluded: set[int]) -> None:

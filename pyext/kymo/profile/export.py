@@ -25,14 +25,14 @@ def _export(words: list[str], version: str) -> int:
     if options.flag("kind"):
         options.error(f"--kind: {form} has calls, not events; use --format=arrow or parquet")
     if output != "-" and os.path.exists(output) and not options.flag("force"):
-        command.warn(f"{output} exists; -f replaces it")
+        command.warn(f"{output} already exists; use -f to replace it")
         return command.FAILURE
     profile = _tree.read(path, command.slice_of(options), lines=form in _WITH_LINES)
     _write(_writer(form, profile, version, os.path.basename(path)), output)
     if profile.lost:
         command.warn(f"{profile.lost} events were lost: calls in gaps are missing")
     if any(node.is_more for node in profile.nodes):
-        command.warn("there were more ways to call functions than are kept: some are taken together")
+        command.warn("too many call paths: some are combined")
     return 0
 
 

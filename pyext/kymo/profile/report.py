@@ -34,7 +34,7 @@ def _report(words: list[str], version: str) -> int:
     command.check_shown(options)
     (path,), output = options.operands, options.word("output") or ""
     if os.path.exists(output) and not options.flag("force"):
-        command.warn(f"{output} exists; -f replaces it")
+        command.warn(f"{output} already exists; use -f to replace it")
         return command.FAILURE
     wanted = command.slice_of(options)
     with kymo.open(path) as trace:

@@ -83,7 +83,7 @@ def _read(trace: Trace, counts: Counts, attempt: Attempt, settings: Settings, te
     if test is not None:
         is_asked = _is_of(test)
         if not any(map(is_asked, counts.contexts)):
-            raise CoverageError(f"{attempt.path}: there is no test {test} in it")
+            raise CoverageError(f"{attempt.path}: no test {test}")
         counts = only_contexts(counts, is_asked)
     folder = trace.facts.get("directory") or os.getcwd()
     names = {file.file: os.path.normpath(os.path.join(folder, file.file)) for file in counts.files

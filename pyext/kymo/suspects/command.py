@@ -43,7 +43,7 @@ def _suspects(options: Options) -> int:
     attempts = [read_attempt(path, has_failed, settings, test, loops)
                 for has_failed, paths in ((True, options.all("fail")), (False, options.all("pass"))) for path in paths]
     if not any(attempt.present for attempt in attempts):
-        raise CoverageError("nothing to compare: no file that was recorded is among those asked for")
+        raise CoverageError("nothing to compare: none of the selected files was recorded")
     _tell_changes(attempts)
     found, differing = rank(attempts, measure)
     sources = Sources(attempts)
@@ -54,7 +54,7 @@ def _suspects(options: Options) -> int:
     sys.stdout.flush()
     if found:
         if len(found) > limit and not options.flag("json"):
-            _warn(f"{len(found) - limit} more; --limit shows them")
+            _warn(f"{len(found) - limit} more; use --limit to see them")
         return FOUND
     _warn("nothing ran more often in the attempts that failed: what differs went with passing" if differing else
           "what ran was the same in all attempts" + _told_of_values(attempts))
@@ -72,4 +72,4 @@ def _tell_changes(attempts) -> None:
     changed = {file for attempt in attempts for file, source in attempt.sources.items()
                if sources.setdefault(file, source) != source}
     for file in sorted(changed):
-        _warn(f"{file} was not the same in all attempts: its lines are compared by their numbers")
+        _warn(f"{file} differs between attempts; its lines are compared by number")

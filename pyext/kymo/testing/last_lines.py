@@ -189,4 +189,4 @@ def read(file, count, *, owner_of=_everything, seconds=None, until=None, pid=Non
         name = f" {thread['name']!r}" if thread["name"] else ""
         of = f"process {process['pid']}, " if len(processes) > 1 else ""
         text += [f"{of}thread {thread['thread']}{name}:", *_put(lines, folder)]
-    return text, f"process {processes[0]['pid']} {processes[0]['end']}" if processes else "it has recorded nothing"
+    return text, f"process {processes[0]['pid']} {processes[0]['end']}" if processes else "nothing was recorded"

@@ -105,7 +105,7 @@ def run_kymo(*words, timeout=60):
         done = subprocess.run([_recording._find_program(), *map(str, words)], capture_output=True, text=True, errors="replace",
                               timeout=timeout, env={**os.environ, "KYMO_SESSION": ""}, check=False)
     except subprocess.TimeoutExpired:
-        raise OSError(f"kymo {words[0]} takes longer than {timeout} s") from None
+        raise OSError(f"kymo {words[0]} timed out after {timeout} s") from None
     if done.returncode and not done.stdout:
         raise OSError(done.stderr.strip() or f"kymo {words[0]}: status {done.returncode}")
     return done.stdout

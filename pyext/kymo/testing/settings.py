@@ -50,7 +50,7 @@ def _read_table(file):
         raise pytest.UsageError(f"{file}: {error}") from None
     for name in table:
         if name not in _NAMES:
-            raise pytest.UsageError(f"{file}: [tool.kymo.pytest] {name}: there is no such option")
+            raise pytest.UsageError(f"{file}: [tool.kymo.pytest] {name}: unknown option")
     return table
 
 
@@ -68,12 +68,12 @@ def read(config):
 
     mode, last = find("mode", "off")[0], find("last", 10)[0]
     if mode not in MODES:
-        raise pytest.UsageError(f"kymo: there is no mode {mode!r}, but " + ", ".join(MODES))
+        raise pytest.UsageError(f"kymo: unknown mode {mode!r}; use one of " + ", ".join(MODES))
     if not str(last).isdecimal():
-        raise pytest.UsageError(f"kymo_last: {last!r} is no number of lines")
+        raise pytest.UsageError(f"kymo_last: not a number of lines: {last!r}")
     values = find("values", None)[0]
     if values not in (None, *VALUES):
-        raise pytest.UsageError(f"kymo_values: {values!r} is none of " + ", ".join(VALUES))
+        raise pytest.UsageError(f"kymo_values: unknown scope {values!r}; use one of " + ", ".join(VALUES))
     folder, base = find("dir", "kymo-traces")
     baseline, baseline_base = find("baseline", None)
     diff, runner = (bool(find(name, False)[0]) for name in ("diff", "runner"))

@@ -55,7 +55,7 @@ class Summary:
                 with open(path, "a", encoding="utf-8") as file:
                     file.write(_markdown([*self._failures.values()]))
             except OSError as error:
-                terminalreporter.write_line(f"kymo: the step summary cannot be written: {error}")
+                terminalreporter.write_line(f"kymo: cannot write the step summary: {error}")
 
 
 def _command(failure):

@@ -164,7 +164,7 @@ class Tests:
             entry = entry.tb_next
         try:
             if (file := written(self._recording.path)) is None:
-                raise FileNotFoundError("it is not known where the trace is")
+                raise FileNotFoundError("the path of the trace is not known")
             return last_lines.read(file, self._settings.last, owner_of=self._owners, seconds=self._attempt.seconds, until=contexts.END,
                                    pid=os.getpid(), tid=threading.get_native_id(), traceback=frames)[0]
         except (OSError, ValueError) as error:

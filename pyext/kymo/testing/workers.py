@@ -48,7 +48,7 @@ class Workers:
         else:
             path, pid = self._trace_of(node), None
         if path is None:
-            return "it has recorded nothing", [], None
+            return "nothing was recorded", [], None
         options = {"file": written(path), "count": self._settings.last, "pid": pid}
         lines, end = last_lines.read(**options, owner_of=Owners(self._config))
         if not lines:

@@ -41,7 +41,7 @@ FUNCTIONS = {
     "is_project_file": lambda: _kymo.is_project_file(f"/somewhere/{next(numbers) % 100}.py"),
 }
 MAY_SAY = {
-    "start": (RuntimeError, ["recorded already"]), "begin_segment": (RuntimeError, ["within a segment"]),
+    "start": (RuntimeError, ["already being recorded"]), "begin_segment": (RuntimeError, ["in a segment"]),
     "end_segment": (RuntimeError, ["without begin_segment"]), "snapshot": (OSError, ["there is no reader"]),
 }
 
