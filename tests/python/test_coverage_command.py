@@ -63,14 +63,14 @@ def test_fail_under_is_coverage_pys(project, kymo, threshold, precision):
         (["--precision=-1", "flow.kymo"], 2, "not a whole number"),
         (["--sort=size", "flow.kymo"], 1, "cannot sort by 'size'"),
         (["--sort=branch", "flow.kymo"], 1, "cannot sort by 'branch'"),
-        (["--contexts=(", "flow.kymo"], 1, "no regular expression"),
+        (["--contexts=(", "flow.kymo"], 1, "invalid regular expression"),
         (["--contexts=x", "flow.kymo"], 1, "nothing was recorded in a context"),
         (["--context=x", "coverage.kymo"], 1, "flow"),
         (["--show-contexts", "--format=html", "coverage.kymo"], 1, "flow"),
-        (["--show-contexts", "flow.kymo"], 1, "has no place"),
+        (["--show-contexts", "flow.kymo"], 1, "cannot show contexts"),
         (["--ran-by=main.py", "flow.kymo"], 1, "FILE:LINE"),
         (["--ran-by=none.py:1", "flow.kymo"], 1, "not in the report"),
-        (["--ran-by=main.py:3", "flow.kymo"], 1, "no statement"),
+        (["--ran-by=main.py:3", "flow.kymo"], 1, "not a statement"),
         (["--source=nothing/here", "flow.kymo"], 1, "folder not found: nothing/here"),
         (["--source=nothing", "flow.kymo"], 1, "nothing to report"),
         (["--rcfile=nothing", "flow.kymo"], 1, "cannot read the settings in nothing"),
@@ -251,7 +251,7 @@ def test_combine_keeps_sources_once_and_the_project_alone(project, kymo):
     assert names == {"main.py", "pkg/__init__.py", "pkg/empty.py", "pkg/shapes.py"}
     assert database.execute("SELECT count(*) FROM source").fetchone() == (4,)
     database.close()
-    one_line(kymo("combine", "-o", "small", "flow.kymo", cwd=project, check=False), 1, "small exists")
+    one_line(kymo("combine", "-o", "small", "flow.kymo", cwd=project, check=False), 1, "small already exists")
     one_line(kymo("combine", "flow.kymo", cwd=project, check=False), 2, "-o")
     one_line(kymo("combine", "-o", "new", "nothing", cwd=project, check=False), 1, "nothing: No such file")
     assert not (project / "new").exists() and not list(project.glob("*.incomplete*"))
