@@ -6,8 +6,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "pyext/events/arms.h"
 #include "pyext/code_filter.h"
+#include "pyext/events/arms.h"
+#include "pyext/events/monitor.h"
 #include "pyext/locks.h"
 #include "pyext/strings.h"
 #include "pyext/values/capture.h"
@@ -291,6 +292,8 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->lines_left = 0;
 		file = kymo_text(&arena, known->code->co_filename);
 		known->is_wanted = kymo_filter_wants(file);
+		if (known->is_wanted && python->local_exceptions)
+			known->exceptions_are_on = kymo_monitor_set_local(python, known->code, python->local_exceptions);
 		kymo_values_decide(python, known, file);
 		/* Nobody can use greenlets before this code has run. */
 		if (strstr(file, "/greenlet/__init__.py"))

@@ -263,7 +263,7 @@ static bool listen(struct kymo_python *python, struct kymo_session *session, boo
 	python->recording = kymo_codes_generation;
 	if (!kymo_monitor_enable(python, config, is_early))
 		return false;
-	if (python->local_events)
+	if (python->local_events || python->local_exceptions)
 		kymo_places_begin(python);
 	return true;
 }

@@ -21,6 +21,9 @@
 /* From 3.13 on a line that begins with the entry has its event only where PY_START is on, so code of a single line has none: cpython#155992. */
 #define KYMO_LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
 
+/* Exceptions can be asked for code by code; to ask for all of them costs wherever one is raised. */
+#define KYMO_HAS_LOCAL_EXCEPTIONS (PY_VERSION_HEX >= 0x030f0000)
+
 #ifdef Py_GIL_DISABLED
 #define KYMO_FREE_THREADED true
 #else

@@ -17,6 +17,7 @@
 static const int tool_ids[KYMO_TOOL_IDS] = {5, 4, 3, 0, 1, 2};
 
 #define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
+#define ENTRIES (EVENT(PY_START) | EVENT(PY_RESUME))
 #define C_EVENTS (EVENT(C_RETURN) | EVENT(C_RAISE))
 
 static void callback_free(PyObject *self)
@@ -274,6 +275,13 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 	return true;
 }
 
+/* Those that only code has that was entered before.  PY_THROW may be what enters it. */
+static unsigned long exceptions_within(void)
+{
+	return kymo_monitor_mask(KYMO_RAISE) | kymo_monitor_mask(KYMO_RERAISE) | kymo_monitor_mask(KYMO_EXCEPTION_HANDLED) |
+	       kymo_monitor_mask(KYMO_PY_UNWIND);
+}
+
 bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config, bool is_early)
 {
 	uint64_t events = wanted_events(config);
@@ -285,7 +293,11 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 			mask |= event_mask(event);
 	}
 	kymo_tasks_begin(python, config->events & EVENT(PY_START) && !config->once);
-	python->local_events = 0;
+	python->local_events = python->local_exceptions = 0;
+	if (is_early && KYMO_HAS_LOCAL_EXCEPTIONS && python->is_filtered && (events & ENTRIES) == ENTRIES) {
+		python->local_exceptions = mask & exceptions_within();
+		mask &= ~python->local_exceptions;
+	}
 	if (is_early && kymo_places_are_local(config)) {
 		unsigned long start = event_mask(&kymo_events[0]);
 
@@ -313,7 +325,7 @@ bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
 {
 	PyObject *raised = PyErr_GetRaisedException();
 	unsigned long line = kymo_monitor_mask(KYMO_LINE);
-	bool is_done = line && kymo_monitor_set_local(python, (PyCodeObject *)code, line);
+	bool is_done = line && kymo_monitor_set_local(python, (PyCodeObject *)code, line | python->local_exceptions);
 
 	PyErr_Clear();
 	PyErr_SetRaisedException(raised);
@@ -322,7 +334,7 @@ bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
 
 static bool reset_code(const struct kymo_python *python, struct kymo_code *code, unsigned long mask)
 {
-	code->is_disabled = code->lines_are_on = false;
+	code->is_disabled = code->lines_are_on = code->exceptions_are_on = false;
 	for (int turn = 0; turn < 2; turn++) {
 		PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool, code->code,
 						     turn ? 0 : mask);
@@ -345,7 +357,8 @@ static bool reset_places(struct kymo_python *python)
 
 	for (size_t i = 0; i < sizeof(python->codes) / sizeof(*python->codes); i++) {
 		for (struct kymo_code *code = python->codes[i]; code; code = code->next) {
-			if ((code->is_disabled || code->lines_are_on) && !reset_code(python, code, mask))
+			if ((code->is_disabled || code->lines_are_on || code->exceptions_are_on) &&
+			    !reset_code(python, code, mask))
 				return false;
 		}
 	}

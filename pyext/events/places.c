@@ -194,7 +194,7 @@ void kymo_places_begin(struct kymo_python *python)
 	for (const void *frame = kymo_frame_now(); frame; frame = kymo_frame_caller(frame)) {
 		struct kymo_code *known = kymo_code_get(python, (PyObject *)kymo_frame_code(frame));
 
-		if (known && known->is_wanted)
+		if (known && known->is_wanted && python->local_events)
 			kymo_places_open(python, known);
 	}
 }

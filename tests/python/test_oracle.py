@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import environment
-from streams import first_difference, lost, shape, threads_of
+from streams import first_difference, lost, shape, threads_of, without_offsets
 
 PROGRAMS = Path(__file__).parent / "programs"
 OBSERVER = PROGRAMS / "observe.py"
@@ -155,3 +155,116 @@ def test_events_of_exceptions_are_switched_off_nowhere(profile, record, events):
     if profile not in ("calls", "flow"):
         pairs += [("EXCEPTION_HANDLED", "passes_on"), ("EXCEPTION_HANDLED", "thrown_into")]
     assert all(counts[pair] and counts[pair] % 50 == 0 for pair in pairs), counts
+
+
+THROUGH_OTHERS = """
+import asyncio, contextlib, functools, heapq, json, queue, re, threading, types
+class Odd(Exception):
+    pass
+def raises(*anything):
+    raise Odd
+def cleans_up(*anything):
+    try:
+        raises()
+    finally:
+        len("x")
+def handles(call, *arguments):
+    try:
+        call(*arguments)
+    except (Odd, ValueError, KeyError, queue.Empty):
+        return True
+@contextlib.contextmanager
+def around(swallows):
+    try:
+        yield
+    except Odd:
+        if not swallows:
+            raise
+def within(swallows):
+    with around(swallows), contextlib.ExitStack() as stack:
+        stack.callback(len, "x")
+        raises()
+class Compared:
+    def __lt__(self, other):
+        return handles(cleans_up) and raises()
+def goes_on():
+    while True:
+        try:
+            yield
+        except Odd:
+            pass
+async def waits():
+    try:
+        await asyncio.wait_for(asyncio.sleep(10), 0.001)
+    except TimeoutError:
+        await asyncio.gather(fails(), fails(), return_exceptions=True)
+    task = asyncio.create_task(asyncio.sleep(10))
+    await asyncio.sleep(0)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+async def fails():
+    raises()
+def everything():
+    handles(functools.reduce, raises, [1, 2])
+    handles(functools.partial(functools.cmp_to_key(cleans_up), 1))
+    handles(json.loads, "{")
+    handles(functools.partial(json.dumps, object, default=cleans_up))
+    handles(re.sub, "x", cleans_up, "axb")
+    handles(queue.Queue().get_nowait)
+    handles(heapq.merge, [Compared()], [Compared()])
+    handles(lambda: list(heapq.merge([Compared()], [Compared()])))
+    handles(functools.singledispatch(cleans_up), 1)
+    handles(within, True), handles(within, False)
+    generator = goes_on()
+    next(generator)
+    for _ in range(3):
+        generator.throw(Odd)
+    generator.close()
+    handles(types.coroutine(goes_on)().throw, Odd)
+    handles(exec, compile("def inner():\\n    cleans_up()\\ninner()", "<made>", "exec"), {"cleans_up": cleans_up})
+    asyncio.run(waits())
+for _ in range(3):
+    everything()
+thread = threading.Thread(target=everything)
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("profile", ["flow", "full"])
+@pytest.mark.parametrize("filters", [("--no-stdlib",), ("--include=*/through.py", "--include=<made>")])
+def test_what_is_left_out_does_not_change_what_is_recorded(filters, profile, record, events, tmp_path):
+    """Exceptions pass through code that is left out, which from CPython 3.15 on is not asked for them."""
+    program = tmp_path / "through.py"
+    program.write_text(THROUGH_OTHERS)
+
+    def own(*options):
+        told = events(record([program], f"--events={profile}", *options))
+        threads = threads_of(event for event in told if event.get("file") in (str(program), "<made>"))
+        return [without_offsets(map(shape, thread)) for thread in threads.values()]
+
+    for recorded, wanted in zip(own(*filters), own(), strict=True):
+        assert not first_difference(recorded, wanted)
+        assert {"RAISE", "RERAISE", "PY_UNWIND", "PY_THROW"} <= {event[0] for event in recorded}
+
+
+ASKED_FOR = """
+import json, sys
+tools, events = sys.monitoring, sys.monitoring.events
+def own():
+    pass
+own()
+asked = [bool(mask & events.RAISE) for mask in (tools.get_events(5), tools.get_local_events(5, own.__code__),
+                                                tools.get_local_events(5, json.loads.__code__))]
+print(asked)
+"""
+
+
+@pytest.mark.parametrize("profile", ["calls", "flow"])
+@pytest.mark.parametrize("options, asked", [((), "[True, False, False]"), (("--no-stdlib",), "[False, True, False]")])
+@pytest.mark.skipif(sys.version_info < (3, 15), reason="exceptions cannot be asked for code by code")
+def test_exceptions_are_asked_for_of_recorded_code_alone(options, asked, profile, kymo, tmp_path):
+    (tmp_path / "program.py").write_text(ASKED_FOR)
+    done = kymo("record", "-q", f"--events={profile}", *options, "program.py", cwd=tmp_path)
+    assert done.stdout == asked + "\n"
