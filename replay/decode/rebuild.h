@@ -81,7 +81,7 @@ struct kymo_counting {
 	uint64_t events;
 	struct kymo_counted_move *touched; /* moves that have hits */
 	size_t touched_count, touched_capacity;
-	uint64_t lowest_depth; /* of the stack at any event, the frame that it enters or leaves included */
+	uint64_t lowest_depth; /* of the stack at any event: without the frame that it enters, with the one that it leaves */
 	uint64_t stop_below; /* stop after the event that leaves fewer frames than that; 0: none does */
 	uint64_t line_depth; /* stop before one that is preceded by lines of a frame at most so deep; 0: none is */
 };

@@ -96,9 +96,9 @@ static inline bool call(struct kymo_rebuild *rebuild, struct kymo_counting *coun
 	frame->is_fresh = frame->is_idle = false;
 	if (!hit(counting, caller, on_the_way) || !hit(counting, frame, entry))
 		return false;
+	note_depth(rebuild, counting);
 	caller->state = on_the_way->to;
 	rebuild->count++;
-	note_depth(rebuild, counting);
 	return true;
 }
 

@@ -16,7 +16,7 @@
 #include "replay/decode/walker.h"
 
 #define INDEX_MAGIC {0x89, 'K', 'Y', 'M', 'O', 'I', 'X', '\n'}
-#define INDEX_VERSION 2U
+#define INDEX_VERSION 3U
 
 /* What the file begins with.  Behind it lie the hits of each chunk and those of all, then the three tables. */
 struct index_header {
@@ -475,14 +475,12 @@ void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker,
 {
 	const struct kymo_chunk_summary *first = index->chunks + index->first_chunks[chunk->stream], *lead = chunk;
 	bool is_flow = index->timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
-	/* With an entry come the lines on which the caller came to it. */
-	uint32_t lowest = chunk->lowest_depth - (is_flow && chunk->lowest_depth);
 
 	/* Lines are rebuilt from where the frame on top was before; and a gap is told by who comes from before it. */
 	if ((is_flow || chunk->flags & KYMO_SUMMARY_MISSING) && lead > first)
 		lead--;
 	/* The frames that run in it must be listed where the walk begins, or be entered after that. */
-	while (lead > first && lead->hidden && lead->hidden >= lowest && lead->lowest_depth >= lowest)
+	while (lead > first && lead->hidden && lead->hidden >= chunk->lowest_depth && lead->lowest_depth >= chunk->lowest_depth)
 		lead--;
 	kymo_walker_open(walker, index->timeline, &index->timeline->streams[chunk->stream], chunk->chunk, lead->chunk);
 	walker->is_listed = !chunk->hidden && !(chunk->flags & KYMO_SUMMARY_MISSING);

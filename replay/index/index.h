@@ -33,7 +33,7 @@ struct kymo_chunk_summary {
 	uint32_t hits_bytes, hits_crc;
 	uint32_t stream; /* in kymo_timeline.streams */
 	uint32_t chunk;	 /* of the stream */
-	uint32_t lowest_depth; /* of the stack, at any event */
+	uint32_t lowest_depth; /* of the stack at any event: without the frame that it enters, with the one that it leaves */
 	uint32_t interpreter;  /* of its first event */
 	uint32_t flags;
 	uint32_t depth;	 /* as its sync block has it */

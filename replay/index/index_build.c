@@ -130,7 +130,7 @@ static int count_event(struct kymo_pass *pass, const struct kymo_walker *walker)
 	if (event->kind == KYMO_PY_UNWIND)
 		note_unwind(builder, kymo_stack_depth(&walker->stack));
 	builder->chunk.last_n = event->kind == KYMO_EVENT_GAP ? event->n + event->lost - 1 : event->n;
-	note_depth(builder, kymo_stack_depth(&walker->stack));
+	note_depth(builder, kymo_stack_depth(&walker->stack) - kymo_kind_enters(event->kind));
 	if (event->kind == KYMO_EVENT_GAP || event->kind == KYMO_EVENT_UNKNOWN)
 		builder->chunk.flags |= KYMO_SUMMARY_MISSING;
 	else
@@ -188,7 +188,7 @@ static void count_rebuilt(struct builder *builder, const struct kymo_record *rec
 	default:
 		break;
 	}
-	note_depth(builder, depth);
+	note_depth(builder, depth - kymo_kind_enters(out->kind));
 }
 
 static void count_record(struct kymo_pass *pass, const struct kymo_record *record, const struct kymo_rebuilt *rebuilt)

@@ -44,12 +44,12 @@ static enum kymo_stop reaches(struct goal *goal, const struct kymo_walker *walke
 
 /* @end: of its thread's chunks. */
 static bool may_reach(const struct goal *goal, const struct kymo_chunk_summary *chunk,
-		      const struct kymo_chunk_summary *end, bool has_rebuilt_lines)
+		      const struct kymo_chunk_summary *end)
 {
 	if (chunk->flags & KYMO_SUMMARY_MISSING)
 		return true;
 	if (goal->go == KYMO_GO_OVER)
-		return chunk->lowest_depth <= goal->depth + has_rebuilt_lines; /* between two calls, which alone have events */
+		return chunk->lowest_depth <= goal->depth;
 	/* It is left by an event of its own, or is missing behind.  Its caller need not have one before the next call. */
 	if (goal->go == KYMO_GO_OUT)
 		return chunk->lowest_depth <= goal->depth || chunk + 1 == end || chunk[1].depth < goal->depth;
@@ -62,7 +62,7 @@ static const struct kymo_chunk_summary *skip(struct kymo_replay *replay, const s
 {
 	const struct kymo_chunk_summary *end = kymo_end_chunk(replay, chunk->stream);
 
-	while (chunk < end && !may_reach(goal, chunk, end, replay->walker.cursor.rebuild) && !kymo_breaks_may_hit(&replay->breaks, chunk))
+	while (chunk < end && !may_reach(goal, chunk, end) && !kymo_breaks_may_hit(&replay->breaks, chunk))
 		chunk++;
 	return chunk < end ? chunk : NULL;
 }

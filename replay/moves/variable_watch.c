@@ -114,7 +114,7 @@ static int find_entry(struct kymo_replay *replay, const struct kymo_chunk_summar
 
 static bool may_leave(const struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level)
 {
-	return chunk->flags & KYMO_SUMMARY_MISSING || chunk->lowest_depth < level || chunk + 1 == kymo_end_chunk(replay, chunk->stream) ||
+	return chunk->flags & KYMO_SUMMARY_MISSING || chunk->lowest_depth <= level || chunk + 1 == kymo_end_chunk(replay, chunk->stream) ||
 	       chunk[1].depth < level;
 }
 

@@ -229,6 +229,25 @@ def test_stepping_out_where_the_caller_only_calls(profile, kymo, tmp_path):
                 check(cursor, thread, thread.step_out(at), at)
 
 
+@pytest.mark.parametrize("profile", ["flow", "full"])
+def test_lines_before_where_the_caller_only_calls(profile, kymo, tmp_path):
+    """The same backwards: the caller's last line may be in a chunk in which nothing is recorded of it but what it called."""
+    (tmp_path / "program.py").write_text("def g(n): return n\ndef f(count):\n    for k in range(count): g(k)\n" +
+                                         "g(1)\nf(9)\nf(9)\nf(400)\n" * 20)
+    output = tmp_path / "run.kymo"
+    kymo("record", "-q", "-o", output, f"--events={profile}", "--include=program.py", "--ring-size=8K", tmp_path / "program.py")
+    thread = Thread(json.loads(line) for line in kymo("events", "--jsonl", output).stdout.splitlines())
+    with library.open(output) as opened:
+        assert opened.threads[0]["chunks"] > 4
+        cursor = opened.cursor()
+        for at in range(0, len(thread.states), 37):
+            if len(thread.states[at].frames) != 2:
+                continue
+            cursor.seek(*thread.position(at))
+            assert cursor.step_out_back() == "moved"
+            check(cursor, thread, thread.step_out_back(at), at)
+
+
 @pytest.mark.parametrize("move", ["step_over", "step_out", "step_in"])
 def test_from_a_gap_a_step_leads_to_what_is_known_next(move, kymo, tmp_path):
     (tmp_path / "program.py").write_text("def f(n):\n    for k in range(n):\n        k += 1\n\nfor n in range(400):\n    f(100)\n")

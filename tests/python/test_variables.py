@@ -440,6 +440,26 @@ work(3000)
     assert found[:7] == events and found[8:15] == events[::-1]
 
 
+@pytest.mark.parametrize("profile", ["flow", "calls"])
+def test_frames_whose_caller_only_calls(profile, record, kymo, events):
+    """Where one call ends and the next begins, nothing is recorded of who calls them."""
+    program = "def g(n): return n\ndef f(number, count):\n    for k in range(count): g(k)\n" + "".join(
+        f"f({n}, {n % 3 * 300 + 9})\n" for n in range(60))
+    path = record(program, f"--events={profile}", "--values=args", "--values-for=f", "--include=program-*.py", "--ring-size=8K",
+                  "--values-limits=bytes=512")
+    told = events(path, "--function=f", "--kind=PY_START,PY_RETURN")
+    console, cursor = Console(kymo, path), api.open(path).cursor()
+    assert len(told) == 120 and api.open(path).threads[0]["chunks"] > 4
+    for number, (start, end) in enumerate(zip(told[::2], told[1::2])):
+        cursor.seek((start["n"] + end["n"]) // 2)
+        frame = [frame.function for frame in cursor.stack].index("f")
+        assert cursor.variables_of(frame)["number"].python == number
+        if number % 9 == 2:
+            # The end of the call is found as well.
+            answer = console.run(f"goto #{(start['n'] + end['n']) // 2}", *["up"] * frame, "watch number", "c", "info")[-1]
+            assert re.search(r"^event +(\d+)", answer, re.M)[1] == str(end["n"])
+
+
 def test_tab_completes_variables(order):
     words = [str(KYMO), "replay", "--at=start", str(order["run"].trace)]
     with Terminal(words, environment(), b"(kymo) ") as terminal:
