@@ -108,6 +108,7 @@ void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 	if (!frame || !frame->flow || raw == KYMO_NO_UNIT)
 		return;
 	unit = locate(frame, raw);
+	frame->is_copied &= unit == frame->place.cur;
 	if (frame->raised != KYMO_NO_UNIT) {
 		struct kymo_rebuilt_frame handled = *frame;
 
@@ -128,7 +129,7 @@ static void set_event(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 	rebuild->out->kind = kind;
 	rebuild->out->offset = offset;
 	if (frame) {
-		frame->is_idle = false;
+		frame->is_idle = frame->is_copied = false;
 		rebuild->out->code = frame->code;
 		rebuild->out->code_id = frame->code_id;
 	}
@@ -169,6 +170,7 @@ static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 
 	if (move) {
 		put_steps(rebuild, frame, move);
+		frame->is_copied &= frame->state == move->to;
 		frame->state = move->to;
 		return;
 	}
@@ -454,7 +456,7 @@ bool kymo_rebuild_end(struct kymo_rebuild *rebuild, struct kymo_rebuilt_end *end
 		return rebuild->hidden;
 	end->code = frame->code;
 	end->code_id = frame->code_id;
-	end->is_copied = frame->is_idle && rebuild->process->forked_from;
+	end->is_copied = frame->is_copied;
 	if (!frame->flow)
 		return !frame->code; /* else its lines are recorded as they come */
 	if (frame->raised != KYMO_NO_UNIT)

@@ -60,7 +60,7 @@ struct kymo_rebuilt_end {
 	const struct kymo_code *code; /* of the frame on top; NULL: not known */
 	uint64_t code_id;
 	int32_t first_line, last_line; /* all lines lie between these; KYMO_LINE_NONE: there are none, or nothing is known */
-	bool is_copied; /* the frame was there when the process was forked, and has done nothing since */
+	bool is_copied; /* the frame was there when the process was forked, and has only waited for calls since */
 };
 
 /* False: nothing may have. */

@@ -64,6 +64,7 @@ static inline bool move(struct kymo_rebuild *rebuild, struct kymo_counting *coun
 		return false;
 	note_depth(rebuild, counting);
 	frame->state = move->to;
+	frame->is_copied = false;
 	if (kind == KYMO_SITE)
 		return true;
 	pop(rebuild);
@@ -93,10 +94,11 @@ static inline bool call(struct kymo_rebuild *rebuild, struct kymo_counting *coun
 	frame->moves = code->moves;
 	frame->state = entry->to;
 	frame->raised = KYMO_NO_UNIT;
-	frame->is_fresh = frame->is_idle = false;
+	frame->is_fresh = frame->is_idle = frame->is_copied = false;
 	if (!hit(counting, caller, on_the_way) || !hit(counting, frame, entry))
 		return false;
 	note_depth(rebuild, counting);
+	caller->is_copied &= caller->state == on_the_way->to;
 	caller->state = on_the_way->to;
 	rebuild->count++;
 	return true;

@@ -71,6 +71,7 @@ static bool push_told(struct kymo_rebuild *rebuild, const struct kymo_sync *sync
 		put(frame, sync->frames[i].offset_plus_1 - 1);
 	frame->is_fresh = i == 0;
 	frame->is_idle = true;
+	frame->is_copied = rebuild->process->forked_from;
 	return true;
 }
 

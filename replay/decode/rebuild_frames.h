@@ -18,6 +18,7 @@ struct kymo_rebuilt_frame {
 	bool is_fresh;	  /* where it is was told by a stack: the next event says it better */
 	bool is_idle;	  /* told by a stack, and has done nothing since, as a generator that only passes an
 			     exception on */
+	bool is_copied;	  /* it was there when the process was forked, and has only waited for calls since */
 };
 
 /* Codes met lately, by id: looking them up takes longer than a walk. */

@@ -222,8 +222,7 @@ def test_a_worker_that_is_killed(method, profile, kymo, record, tmp_path):
     assert status == (2 if profile == "flow" else 0)
 
 
-@pytest.mark.parametrize("options", [(), pytest.param(("--no-stdlib",), marks=pytest.mark.xfail(
-    strict=True, reason="the worker ends in code that is left out, and what the frame below may have run is not ruled out"))])
+@pytest.mark.parametrize("options", [(), ("--no-stdlib",)])
 def test_where_code_is_left_out_the_starter_of_a_worker_is_not_incomplete(options, kymo, record, tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import multiprocessing\ndef work():\n    return 1\nif __name__ == '__main__':\n"
