@@ -88,6 +88,7 @@ static bool find_sites(struct kymo_code *known, const Kymo__Content *content, bo
 	struct kymo_flow flow;
 	bool is_exact;
 
+	known->has_calls = false;
 	if (!known->sites)
 		known->sites = malloc(bytes);
 	if (known->sites)
@@ -99,6 +100,8 @@ static bool find_sites(struct kymo_code *known, const Kymo__Content *content, bo
 	is_exact = flow.is_exact;
 	if (is_exact)
 		kymo_flow_sites(&flow, known->sites);
+	for (uint32_t unit = 0; is_exact && unit < flow.units; unit = flow.at[unit].next)
+		known->has_calls |= flow.at[unit].site && flow.at[unit].op == KYMO_OP_CALL;
 	kymo_flow_release(&flow);
 	return is_exact;
 }
@@ -261,6 +264,13 @@ static void remember(struct kymo_python *python, struct kymo_code *known)
 	recent[0] = known;
 }
 
+/* Ask for @events of @known's code, for which nothing else was asked of it alone. */
+static void ask_for(const struct kymo_python *python, struct kymo_code *known, unsigned long events)
+{
+	if (known->is_wanted && events)
+		known->events_are_on = kymo_monitor_set_local(python, known->code, events);
+}
+
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 {
 	struct kymo_code *known = kymo_code_of(python, code);
@@ -292,8 +302,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->lines_left = 0;
 		file = kymo_text(&arena, known->code->co_filename);
 		known->is_wanted = kymo_filter_wants(file);
-		if (known->is_wanted && python->local_exceptions)
-			known->exceptions_are_on = kymo_monitor_set_local(python, known->code, python->local_exceptions);
+		ask_for(python, known, python->local_exceptions);
 		kymo_values_decide(python, known, file);
 		/* Nobody can use greenlets before this code has run. */
 		if (strstr(file, "/greenlet/__init__.py"))
@@ -302,6 +311,8 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 	}
 	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {
 		known->id = define_code(known, kymo_values_need_lines(python, known));
+		if (known->has_calls)
+			ask_for(python, known, python->local_calls | python->local_exceptions);
 		known->start = kymo_start_make(known->id);
 		/* Before a coroutine's start there is more to do. */
 		known->entry_int = kymo_is_coroutine(code) ? NULL : small_int(known->entry);

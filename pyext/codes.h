@@ -28,7 +28,8 @@ struct kymo_code {
 	bool has_lines;      /* flow: its lines cannot be rebuilt, and are recorded */
 	bool has_values;     /* its values are recorded */
 	bool lines_are_on;   /* ... already; coverage: its own events were asked for */
-	bool exceptions_are_on; /* its own were asked for */
+	bool has_calls;      /* flow: some of its calls are sites */
+	bool events_are_on;  /* exceptions, or calls, were asked for of it alone */
 	uint32_t sights;     /* since the definition was lost */
 	uint16_t *sites;     /* flow: as kymo_flow_sites() has them; none for code whose lines are recorded */
 	uint8_t *secrets;    /* values: names in records VALUES whose values are left out, one bit each; NULL: none */

@@ -37,6 +37,7 @@ struct kymo_python {
 	int tool;              /* id with sys.monitoring, or -1 */
 	unsigned long local_events; /* coverage: asked for code by code, as sys.monitoring has them; 0: for all at once */
 	unsigned long line_event;   /* the bit of LINE */
+	unsigned long local_calls; /* flow: asked for of code that has sites there */
 	unsigned long local_exceptions; /* asked for of recorded code alone, as it is met; 0: of all code */
 	bool writes_code;      /* coverage: see kymo_code_writes_begin() */
 	uint32_t recording;    /* that its callbacks were made for */

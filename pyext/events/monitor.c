@@ -19,6 +19,7 @@ static const int tool_ids[KYMO_TOOL_IDS] = {5, 4, 3, 0, 1, 2};
 #define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
 #define ENTRIES (EVENT(PY_START) | EVENT(PY_RESUME))
 #define C_EVENTS (EVENT(C_RETURN) | EVENT(C_RAISE))
+#define CALLS (EVENT(CALL) | C_EVENTS)
 
 static void callback_free(PyObject *self)
 {
@@ -293,7 +294,12 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 			mask |= event_mask(event);
 	}
 	kymo_tasks_begin(python, config->events & EVENT(PY_START) && !config->once);
-	python->local_events = python->local_exceptions = 0;
+	python->local_events = python->local_exceptions = python->local_calls = 0;
+	/* Where calls are instrumented, sys.setprofile() returns to a profiler that did not see it called: the module `profile` fails. */
+	if (config->flow && KYMO_HAS_SILENT_GENERATORS && !(config->events & CALLS)) {
+		python->local_calls = kymo_monitor_mask(KYMO_CALL);
+		mask &= ~python->local_calls;
+	}
 	if (is_early && KYMO_HAS_LOCAL_EXCEPTIONS && python->is_filtered && (events & ENTRIES) == ENTRIES) {
 		python->local_exceptions = mask & exceptions_within();
 		mask &= ~python->local_exceptions;
@@ -334,7 +340,7 @@ bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
 
 static bool reset_code(const struct kymo_python *python, struct kymo_code *code, unsigned long mask)
 {
-	code->is_disabled = code->lines_are_on = code->exceptions_are_on = false;
+	code->is_disabled = code->lines_are_on = code->events_are_on = false;
 	for (int turn = 0; turn < 2; turn++) {
 		PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool, code->code,
 						     turn ? 0 : mask);
@@ -357,7 +363,7 @@ static bool reset_places(struct kymo_python *python)
 
 	for (size_t i = 0; i < sizeof(python->codes) / sizeof(*python->codes); i++) {
 		for (struct kymo_code *code = python->codes[i]; code; code = code->next) {
-			if ((code->is_disabled || code->lines_are_on || code->exceptions_are_on) &&
+			if ((code->is_disabled || code->lines_are_on || code->events_are_on) &&
 			    !reset_code(python, code, mask))
 				return false;
 		}

@@ -134,3 +134,36 @@ def test_facts_about_the_process(more, outcome, recorded):
     seen["modules"].remove("kymo._kymo")
     for fact in plain:
         assert seen[fact] == plain[fact], fact
+
+
+PROFILED = """
+import contextlib, json
+def squares(n):
+    return [one(k) for k in range(n)]
+def one(k):
+    return len(str(k)) and k * k
+def numbers(n):
+    for k in range(n):
+        with contextlib.suppress(KeyError):
+            yield k if k % 2 else one(k)
+class Some:
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        return True
+with Some():
+    raise ValueError(sum(squares(9)) + sum(numbers(5)), json.dumps([1]))
+"""
+
+
+@pytest.mark.parametrize("module", ["profile", "cProfile"])
+@pytest.mark.parametrize("events", ["calls", "flow"])
+def test_profilers_count_the_same(events, module, python, outcome, recorded, tmp_path):
+    """On CPython 3.12 `profile` fails where the call of sys.setprofile() itself is watched."""
+    program = tmp_path / "program.py"
+    program.write_text(PROFILED)
+    told = []
+    for status, out, errors in (outcome("-m", module, program), recorded([python, "-m", module, program], f"--events={events}")):
+        assert (status, errors) == (0, b"")
+        told.append(sorted(re.findall(rb"^ +([0-9/]+) .* (program\.py:\d+\(.+\))$", out, re.M)))
+    assert told[0] == told[1] and len(told[0]) > 6
