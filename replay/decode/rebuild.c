@@ -361,7 +361,8 @@ static void take_left(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 	} else if (at->op == KYMO_OP_NOT_TAKEN) {
 		walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.next = at->next;
-		source = unit - 1; /* the END_SEND before it */
+		/* The END_SEND before it; where LINE has an event at this instruction, it is what ran last itself. */
+		source = kymo_flow_line(frame->flow, unit) == KYMO_LINE_NONE ? unit - 1 : unit;
 	} else {
 		walk(rebuild, frame, unit, KYMO_WALK_NOT_TAKEN);
 		frame->place = (struct kymo_place){at->next, instruction(frame, at->next)->next, at->next};

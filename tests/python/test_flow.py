@@ -119,6 +119,46 @@ def test_instructions_are_those_of_a_run_of_their_own(program, python, record, e
     assert not (difference := first_difference(rebuilt, list(map(tuple, seen)))), f"rebuilt {difference}"
 
 
+ASYNC_LOOPS = """
+import asyncio
+async def numbers(n):
+    for k in range(n):
+        yield k
+async def loops(n):
+    async for k in numbers(n):
+        pass
+    else:
+        n += 1
+    async for k in numbers(n): n += k
+    kept = [k async for k in numbers(n) if k]
+    async for k in numbers(
+            n):
+        if k:
+            break
+        n
+    return [
+        k
+        async
+        for k in
+        numbers(n)]
+asyncio.run(loops(2))
+"""
+
+
+@pytest.mark.parametrize("program", ["asynchronous", "loops", "matching", None])
+def test_branches_are_those_of_a_run_with_lines(program, record, events, tmp_path):
+    """The interpreter's sources of them depend on what else is asked for."""
+    told = []
+    path = ROOT / "tests" / "python" / "programs" / "oracle" / f"{program}.py"
+    if not program:
+        path = tmp_path / "loops.py"
+        path.write_text(ASYNC_LOOPS)
+    for profile in ("flow", "calls,LINE,BRANCH"):
+        trace = record([path], f"--events={profile}", f"--include={path}")
+        told.append([shape(event) for event in events(trace) if event["event"].startswith(("BRANCH", "LINE"))])
+    assert not first_difference(*told)
+
+
 @settings(max_examples=25, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(programs(has_destructors=True))
