@@ -817,3 +817,30 @@ run({limit})
     _, *threads = by_thread.values()
     got = sorted([function for function, _ in lines_of(each, "program.py")] for each in threads)
     assert got == sorted([line[2] for line in each] for each in alone.values())
+
+
+JUMP_RAISES = """
+import sys
+tools, events = sys.monitoring, sys.monitoring.events
+def raises(code, source, dest):
+    if code.co_name == "loop":
+        raise KeyError
+tools.use_tool_id(4, "raises")
+tools.register_callback(4, events.JUMP, raises)
+tools.set_events(4, events.JUMP)
+def loop():
+    for k in range(3):
+        k += 1
+    return k
+try:
+    loop()
+except KeyError:
+    pass
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="the interpreter goes on from nowhere")
+def test_a_jump_whose_callback_raises_looks_like_its_destination(record, events):
+    """The interpreter gives the exception the place of the FOR_ITER, which did not run a second time."""
+    told = events(record(JUMP_RAISES, "--events=flow"), "--function=loop", "--kind=LINE,RAISE")
+    assert [(event["event"], event["line"]) for event in told] == [("LINE", 11), ("LINE", 12), ("LINE", 11), ("RAISE", 11)]
