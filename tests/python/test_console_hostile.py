@@ -188,7 +188,7 @@ os.waitpid(pid, 0)
 subprocess.run([sys.executable, "-c", "def other():\\n    pass\\nother()"])
 child()
 """
-    trace = record(program, "--no-stdlib")
+    trace = record(program, "--no-stdlib", "--clock=exact") # what one process did before another is known
     pids = {event["pid"] for event in events(trace)}
     assert len(pids) == 3
     done = kymo("replay", trace, input="threads\n")

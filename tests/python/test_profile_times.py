@@ -2,6 +2,7 @@
 """The first profile of a program is right: with no options, its functions took what the program itself measured."""
 import json
 import pstats
+import statistics
 
 import pytest
 from kymo.profile._tree import read
@@ -65,23 +66,44 @@ json.dump(took, open(sys.argv[1], "w"))
 """
 
 
+RUNS = 5
+
+
 @pytest.fixture(scope="module", params=[[], ["--events=calls"], ["--clock=exact"]], ids=["default", "calls", "exact"])
-def measured(request, kymo, tmp_path_factory):
-    """A trace, and what the program says its functions took, in nanoseconds."""
+def runs(request, kymo, tmp_path_factory):
+    """Traces, each with what the program says its functions took, in nanoseconds."""
     folder = tmp_path_factory.mktemp("times")
     (folder / "program.py").write_text(PROGRAM)
-    trace = folder / "run.kymo"
-    kymo("record", "-q", "-o", trace, *request.param, folder / "program.py", folder / "took.json", cwd=folder)
-    return trace, json.loads((folder / "took.json").read_text())
+    measured = []
+    for n in range(RUNS):
+        trace, took = folder / f"run{n}.kymo", folder / f"took{n}.json"
+        kymo("record", "-q", "-o", trace, *request.param, folder / "program.py", took, cwd=folder)
+        measured.append((trace, json.loads(took.read_text())))
+    return measured
 
 
-def test_functions_took_what_the_program_measured(measured):
-    """Most of the time of two of them is between calls that are a thousand times as short and a hundred times as many."""
-    trace, took = measured
-    own = {times.function.name: times.self_ns for times in read(trace).times}
-    for name, ns in took.items():
-        assert 0.7 * ns < own[name] < 1.4 * ns, (name, own[name], ns)
-    assert own["tiny"] < own["sort_all"] / 2 and own["mixed"] < own["nap"] / 4
+@pytest.fixture
+def measured(runs):
+    return runs[0]
+
+
+def test_functions_took_what_the_program_measured(runs):
+    """
+    Most of the time of two of them is between calls that are a thousand times as short and a hundred times as many.
+
+    Where another program gets the processor just before a function begins, its clock and Kymo's differ by a time slice, half as
+    long as all calls of some: that happens in a few of the runs.
+    """
+    owns = [{times.function.name: times.self_ns for times in read(trace).times} for trace, _ in runs]
+
+    def usual(of, than):
+        return statistics.median(of(own, took) / than(own, took) for own, (_, took) in zip(owns, runs, strict=True))
+
+    for name in runs[0][1]:
+        ratio = usual(lambda own, _: own[name], lambda _, took: took[name])
+        assert 0.7 < ratio < 1.4, (name, ratio, owns, runs)
+    assert usual(lambda own, _: own["tiny"], lambda own, _: own["sort_all"]) < 0.5
+    assert usual(lambda own, _: own["mixed"], lambda own, _: own["nap"]) < 0.25
 
 
 def test_own_times_are_the_whole(measured, kymo, tmp_path):
