@@ -58,7 +58,7 @@ def ran(file):
 @pytest.mark.parametrize("program", ORACLE)
 def test_hits_are_those_that_the_program_counts(program, events, count):
     if program == "traced" and events != "full":
-        pytest.skip("it moves frames: see test_flow.py")
+        pytest.skip("it moves frames: see test_flow_stacks.py")
     told, file, seen = count(PROGRAMS / f"oracle/{program}.py", events)
     assert ran(file) == seen["lines"] != {}
     assert file.branches == seen["branches"] != {}

@@ -74,7 +74,7 @@ def compare(observe, record, events):
 @pytest.mark.parametrize("program", ORACLE)
 def test_programs(program, option, compare):
     if (program, option) == ("traced", "flow"):
-        pytest.skip("it moves frames: see test_flow.py")
+        pytest.skip("it moves frames: see test_flow_stacks.py")
     compare(f"oracle/{program}.py", option, SETS[option])
 
 
