@@ -393,6 +393,26 @@ static bool has_room(const struct kymo_sources *sources, uint64_t bytes)
 	       (!max_bytes || sources->bytes + bytes <= max_bytes / MAX_SHARE);
 }
 
+static bool has_end(const char *text, const char *end)
+{
+	size_t length = strlen(text), bytes = strlen(end);
+
+	return length >= bytes && !strcmp(text + length - bytes, end);
+}
+
+/* True if @file is Python's by its name, or what the process was given to run: else its code may have been made from it, as from a template. */
+static bool is_program(const struct process *process, const char *file)
+{
+	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+
+	if (!strchr(name, '.') || has_end(name, ".py") || has_end(name, ".pyw"))
+		return true;
+	for (size_t i = 1; process->facts && i < process->facts->n_argv; i++)
+		if (has_end(process->facts->argv[i], name))
+			return true;
+	return false;
+}
+
 /* Read the file, unless it is @known, which then is @state. */
 static uint8_t *read_file(struct kymo_sources *sources, const struct queued *queued,
 			  const struct kymo_source_state *known, Kymo__Source *source, struct kymo_source_state *state)
@@ -422,7 +442,7 @@ static uint8_t *read_file(struct kymo_sources *sources, const struct queued *que
 	text = kymo_source_read(path, state, &is_steady);
 	source->text.data = text;
 	source->text.len = text ? state->bytes : 0;
-	source->verified = text && is_steady && kymo_source_verify(path, state, &code);
+	source->verified = text && is_steady && is_program(queued->process, source->file) && kymo_source_verify(path, state, &code);
 	return text;
 }
 

@@ -106,6 +106,18 @@ def test_files_that_are_older_than_the_process_are_verified(record, sources, set
     assert {found[str(tmp_path / name)].state for name in ("module.py", "program.py")} == {"verified"}
 
 
+def test_a_template_is_not_called_verified(python, record, sources, settle, tmp_path):
+    """The lines are those of code that somebody made from it."""
+    for name in "page.html", "script.txt", "tool":
+        (tmp_path / name).write_text("x = 1\n")
+    settle()
+    trace = record("import os\nfor name in 'page.html', 'tool':\n"
+                   "    exec(compile('y = 2', os.path.dirname(__file__) + '/' + name, 'exec'))")
+    found = sources(trace)
+    assert [found[str(tmp_path / name)].state for name in ("page.html", "tool")] == ["unverified", "verified"]
+    assert sources(record([python, tmp_path / "script.txt"]))[str(tmp_path / "script.txt")].state == "verified"
+
+
 LATE = """
 import os, sys
 from pathlib import Path
