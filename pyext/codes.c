@@ -9,6 +9,7 @@
 #include "pyext/code_filter.h"
 #include "pyext/events/arms.h"
 #include "pyext/events/monitor.h"
+#include "pyext/kept_sources.h"
 #include "pyext/locks.h"
 #include "pyext/strings.h"
 #include "pyext/values/capture.h"
@@ -107,7 +108,7 @@ static bool find_sites(struct kymo_code *known, const Kymo__Content *content, bo
 }
 
 /* Write the definitions of @known's code; its id, or KYMO_ID_UNKNOWN. */
-static uint32_t define_code(struct kymo_code *known, bool needs_lines)
+static uint32_t define_code(struct kymo_python *python, struct kymo_code *known, bool needs_lines)
 {
 	PyCodeObject *code = known->code;
 	PyObject *bytecode = kymo_code_bytes(code);
@@ -132,6 +133,7 @@ static uint32_t define_code(struct kymo_code *known, bool needs_lines)
 	content.argcount = (uint32_t)code->co_argcount;
 	content.posonlyargcount = (uint32_t)code->co_posonlyargcount;
 	content.kwonlyargcount = (uint32_t)code->co_kwonlyargcount;
+	content.source = kymo_kept_source(python, code, content.file);
 	known->entry = kymo_entry_offset(content.bytecode.data, content.bytecode.len);
 	known->has_lines = kymo_codes_flow && !find_sites(known, &content, needs_lines);
 
@@ -310,7 +312,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		kymo_arena_free(&arena);
 	}
 	if (known->is_wanted && known->sights++ % RETRY_EVERY == 0) {
-		known->id = define_code(known, kymo_values_need_lines(python, known));
+		known->id = define_code(python, known, kymo_values_need_lines(python, known));
 		if (known->has_calls)
 			ask_for(python, known, python->local_calls | python->local_exceptions);
 		known->start = kymo_start_make(known->id);

@@ -128,13 +128,18 @@ struct kymo_python *kymo_python_get(void)
 	python->threading = PyUnicode_InternFromString("threading");
 	python->active = PyUnicode_InternFromString("_active");
 	python->name = PyUnicode_InternFromString("_name");
+	python->linecache = PyUnicode_InternFromString("linecache");
+	python->cache = PyUnicode_InternFromString("cache");
+	python->interactive_cache = PyUnicode_InternFromString("_interactive_cache");
+	python->getlines = PyUnicode_InternFromString("getlines");
 	python->disable = PyObject_GetAttrString(monitoring, "DISABLE");
 	python->callback_type = kymo_callback_type();
 	wrapper = PyObject_GetAttrString(Py_None, "__init__");
 	if (wrapper)
 		python->method_wrapper = (PyTypeObject *)Py_NewRef(Py_TYPE(wrapper));
 	Py_XDECREF(wrapper);
-	if (!python->method_wrapper || !python->threading || !python->active || !python->name || !python->disable ||
+	if (!python->method_wrapper || !python->threading || !python->active || !python->name || !python->linecache ||
+	    !python->cache || !python->interactive_cache || !python->getlines || !python->disable ||
 	    !python->callback_type || !kymo_names_attach(python) || !kymo_tasks_attach(python) ||
 	    !kymo_value_types_attach(python) || !kymo_codes_attach(python)) {
 		free(python);

@@ -53,6 +53,7 @@ struct kymo_python {
 	PyTypeObject *method_wrapper; /* has no name in the API */
 	PyObject *disable;     /* sys.monitoring.DISABLE */
 	PyObject *threading, *active, *name; /* strings to look up with */
+	PyObject *linecache, *cache, *interactive_cache, *getlines; /* more of them */
 	struct kymo_python *next;
 };
 

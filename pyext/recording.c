@@ -16,6 +16,7 @@
 #include "pyext/codes.h"
 #include "pyext/cpython/frame_layout.h"
 #include "pyext/cpython/thread_places.h"
+#include "pyext/kept_sources.h"
 #include "pyext/locks.h"
 #include "pyext/events/monitor.h"
 #include "pyext/names.h"
@@ -222,6 +223,7 @@ static void set_filter(struct kymo_session *session)
 	kymo_recording_learn_project(&project);
 	kymo_filter_set(kymo_session_config(session), package,
 			stdlib && PyUnicode_Check(stdlib) ? kymo_text(&arena, stdlib) : "", &project);
+	kymo_kept_sources_begin(kymo_session_config(session), kymo_session_page(session)->meta_bytes, project.has_command);
 	kymo_arena_free(&arena);
 }
 

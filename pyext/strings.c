@@ -57,27 +57,41 @@ static char *encode(char *to, Py_UCS4 c)
 	return to;
 }
 
+/* True if the bytes of @string are what it is in UTF-8. */
+static bool is_plain(PyObject *string)
+{
+	return PyUnicode_IS_COMPACT_ASCII(string) && !memchr(PyUnicode_DATA(string), 0, (size_t)PyUnicode_GET_LENGTH(string));
+}
+
+size_t kymo_text_room(PyObject *string)
+{
+	return (size_t)PyUnicode_GET_LENGTH(string) * (is_plain(string) ? 1 : MAX_BYTES_PER_CHARACTER);
+}
+
+char *kymo_text_put(char *to, PyObject *string)
+{
+	Py_ssize_t length = PyUnicode_GET_LENGTH(string);
+
+	if (is_plain(string))
+		return (char *)memcpy(to, PyUnicode_DATA(string), (size_t)length) + length;
+	for (Py_ssize_t i = 0; i < length; i++)
+		to = encode(to, PyUnicode_READ_CHAR(string, i));
+	return to;
+}
+
 char *kymo_text(struct kymo_arena *arena, PyObject *string)
 {
 	static char unknown[] = "?";
 	char *text;
-	char *end;
 
 	if (!string || !PyUnicode_Check(string))
 		return unknown;
-	Py_ssize_t length = PyUnicode_GET_LENGTH(string);
-
-	if (PyUnicode_IS_COMPACT_ASCII(string)) {
-		text = PyUnicode_DATA(string);
-		if (!memchr(text, 0, (size_t)length))
-			return text;
-	}
-	text = end = kymo_arena_take(arena, (size_t)length * MAX_BYTES_PER_CHARACTER + 1);
+	if (is_plain(string))
+		return PyUnicode_DATA(string);
+	text = kymo_arena_take(arena, kymo_text_room(string) + 1);
 	if (!text)
 		return unknown;
-	for (Py_ssize_t i = 0; i < length; i++)
-		end = encode(end, PyUnicode_READ_CHAR(string, i));
-	*end = 0;
+	*kymo_text_put(text, string) = 0;
 	return text;
 }
 

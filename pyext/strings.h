@@ -22,7 +22,11 @@ void kymo_arena_free(struct kymo_arena *arena);
  */
 char *kymo_text(struct kymo_arena *arena, PyObject *string);
 
-/* The same for each item of @tuple; the number of them in @count. */
+/* Put @string, which is a str, behind @to, as kymo_text() has it but without the NUL; the end.  It needs kymo_text_room() bytes. */
+char *kymo_text_put(char *to, PyObject *string);
+size_t kymo_text_room(PyObject *string);
+
+/* kymo_text() of each item of @tuple; the number of them in @count. */
 char **kymo_texts(struct kymo_arena *arena, PyObject *tuple, size_t *count);
 
 #endif

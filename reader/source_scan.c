@@ -5,7 +5,7 @@
 #include "format/varint.h"
 
 /* Numbers of fields in Content, as metadata.proto has them; those of Definition are its kinds. */
-enum { CONTENT_FILE = 2, CONTENT_BYTECODE = 7, CONTENT_LINE_TABLE = 8 };
+enum { CONTENT_FILE = 2, CONTENT_BYTECODE = 7, CONTENT_LINE_TABLE = 8, CONTENT_SOURCE = 15 };
 
 /* Protocol Buffers: how a field is encoded. */
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
@@ -59,7 +59,12 @@ static void scan_content(struct kymo_scan *scan, struct kymo_bytes content)
 	struct kymo_bytes value;
 	uint64_t field;
 
+	/* Of code whose text the process kept, nothing is to be read. */
 	while (next_field(&content, &field, &value)) {
+		if (field == CONTENT_SOURCE) {
+			scan->file = scan->bytecode = scan->line_table = (struct kymo_bytes){0};
+			return;
+		}
 		if (field == CONTENT_FILE)
 			scan->file = value;
 		else if (field == CONTENT_BYTECODE)

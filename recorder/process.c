@@ -21,7 +21,7 @@
 struct kymo_process *_Atomic kymo_current_process;
 pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Atomic uint64_t last_code_id, last_content_id;
+static _Atomic uint64_t last_code_id, last_content_id, last_source_id;
 static _Atomic uint32_t last_name_id, last_text_id, last_task_id;
 static _Atomic uint32_t generation;
 static _Atomic uint64_t frame_layout; /* address of the one that was told; 0: none was */
@@ -49,6 +49,11 @@ uint32_t kymo_next_text_id(void)
 uint32_t kymo_next_task_id(void)
 {
 	return kymo_add_u32(&last_task_id, 1) + 1;
+}
+
+uint64_t kymo_next_source_id(void)
+{
+	return kymo_add_u64(&last_source_id, 1) + 1;
 }
 
 /* Fields 22 and 9 of /proc/self/stat, counted from behind the command, which may hold anything. */

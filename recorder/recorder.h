@@ -129,6 +129,7 @@ uint64_t kymo_next_content_id(void);
 uint32_t kymo_next_name_id(void);
 uint32_t kymo_next_text_id(void);
 uint32_t kymo_next_task_id(void);
+uint64_t kymo_next_source_id(void);
 
 /*
  * Append @definition to the process's stream, complete and committed before this returns.

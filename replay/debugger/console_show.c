@@ -16,8 +16,7 @@ const struct kymo_source *kymo_console_source(struct kymo_console *console, cons
 	if (console->source_of != code->content) {
 		kymo_console_forget_source(console);
 		console->source_of = code->content;
-		console->has_source = !kymo_traced_source(console->replay->timeline, process, code->content->file,
-							  &console->source, NULL);
+		console->has_source = !kymo_content_source(console->replay->timeline, process, code->content, &console->source, NULL);
 	}
 	return console->has_source && console->source.text ? &console->source : NULL;
 }
@@ -221,5 +220,6 @@ void kymo_console_put_lines(struct kymo_console *console, const struct kymo_code
 	if (console->listed < first)
 		kymo_console_fail(console, "[end of file]");
 	else if (!source->is_verified && first <= current && current <= last)
-		fputs("      (not verified: the file may have changed before it was read)\n", console->out);
+		fprintf(console->out, "      (not verified: %s)\n",
+			source->is_kept ? "the text that the program had for this code" : "the file may have changed before it was read");
 }

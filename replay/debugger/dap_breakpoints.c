@@ -134,7 +134,8 @@ static json_t *set_line(struct kymo_dap *dap, const json_t *source, const json_t
 	for (size_t i = 0; i < dap->file_count; i++) {
 		json_t *here;
 
-		if (!kymo_dap_names_file(dap, source, &dap->files[i]))
+		/* Texts of one name lie one behind the other, and what is set in one is set in all. */
+		if (!kymo_dap_names_file(dap, source, &dap->files[i]) || (answer && !strcmp(dap->files[i - 1].recorded, dap->files[i].recorded)))
 			continue;
 		here = set_in_file(dap, &dap->files[i], wanted, &id);
 		if (answer && json_is_false(json_object_get(here, "verified"))) {
@@ -198,7 +199,7 @@ static json_t *set_function(struct kymo_dap *dap, const json_t *wanted)
 	}
 	content = dap->trace.index.hits.contents[at->contents[0]].content;
 	answer = verified(id);
-	json_object_set_new(answer, "source", kymo_dap_source_of(dap, kymo_dap_file(dap, content->file)));
+	json_object_set_new(answer, "source", kymo_dap_source_of(dap, kymo_dap_file(dap, content)));
 	json_object_set_new(answer, "line", json_integer(content->first_line - 1 + dap->lines_from));
 	return answer;
 }
@@ -280,7 +281,7 @@ static size_t find_lines(const struct kymo_dap *dap, const json_t *source, int64
 	for (uint32_t i = 1; i < hits->content_count; i++) {
 		const struct kymo_content_hits *of = &hits->contents[i];
 
-		if (!kymo_dap_names_file(dap, source, kymo_dap_file(dap, of->content->file)))
+		if (!kymo_dap_names_file(dap, source, kymo_dap_file(dap, of->content)))
 			continue;
 		for (uint32_t k = 0; k < of->line_count; k++) {
 			int64_t line = of->first_line + k;

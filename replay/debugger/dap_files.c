@@ -14,7 +14,21 @@ static int compare_files(const void *left, const void *right)
 {
 	const struct kymo_dap_file *a = left, *b = right;
 
-	return strcmp(a->recorded, b->recorded);
+	int order = strcmp(a->recorded, b->recorded);
+
+	return order ? order : ((uintptr_t)a->kept > (uintptr_t)b->kept) - ((uintptr_t)a->kept < (uintptr_t)b->kept);
+}
+
+static struct kymo_dap_file file_of(const struct kymo_dap *dap, const struct kymo_content *content)
+{
+	const struct kymo_definitions *definitions = &dap->trace.timeline.definitions;
+
+	return (struct kymo_dap_file){
+		.recorded = content->file,
+		.process = kymo_traced_find(definitions, content->process),
+		.content = content,
+		.kept = content->source ? kymo_content_source_place(definitions, NULL, content) : NULL,
+	};
 }
 
 /* "<string>", "<frozen os>": names that are no paths. */
@@ -52,7 +66,7 @@ static char *join(const char *folder, const char *file)
 /* The text of @file in the trace.  False: it has none. */
 static bool read_text(struct kymo_dap *dap, const struct kymo_dap_file *file, struct kymo_source *text)
 {
-	if (kymo_traced_source(&dap->trace.timeline, file->process, file->recorded, text, NULL))
+	if (kymo_content_source(&dap->trace.timeline, file->process, file->content, text, NULL))
 		return false;
 	if (text->text)
 		return true;
@@ -150,14 +164,8 @@ int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error)
 	dap->files = calloc(hits->content_count + 1, sizeof(*dap->files));
 	if (!dap->files)
 		return kymo_fail(error, -ENOMEM, "out of memory");
-	for (uint32_t i = 1; i < hits->content_count; i++) {
-		const struct kymo_content *content = hits->contents[i].content;
-
-		dap->files[count++] = (struct kymo_dap_file){
-			.recorded = content->file,
-			.process = kymo_traced_find(&dap->trace.timeline.definitions, content->process),
-		};
-	}
+	for (uint32_t i = 1; i < hits->content_count; i++)
+		dap->files[count++] = file_of(dap, hits->contents[i].content);
 	dap->shown = (struct kymo_shown_files){0};
 	kymo_shown_files_read(&dap->shown, &dap->trace.timeline.definitions);
 	qsort(dap->files, count, sizeof(*dap->files), compare_files);
@@ -182,9 +190,9 @@ void kymo_dap_forget_files(struct kymo_dap *dap)
 	dap->file_count = 0;
 }
 
-struct kymo_dap_file *kymo_dap_file(const struct kymo_dap *dap, const char *recorded)
+struct kymo_dap_file *kymo_dap_file(const struct kymo_dap *dap, const struct kymo_content *content)
 {
-	const struct kymo_dap_file wanted = {.recorded = recorded};
+	const struct kymo_dap_file wanted = file_of(dap, content);
 
 	return bsearch(&wanted, dap->files, dap->file_count, sizeof(wanted), compare_files);
 }
@@ -335,8 +343,7 @@ int kymo_dap_source(struct kymo_dap *dap, const json_t *arguments, json_t **body
 		wanted = kymo_dap_integer(json_object_get(arguments, "source"), "sourceReference", 0);
 	if (wanted < 1 || (uint64_t)wanted > dap->file_count)
 		return kymo_fail(error, -EINVAL, "sourceReference: there is no such source");
-	result = kymo_traced_source(&dap->trace.timeline, dap->files[wanted - 1].process, dap->files[wanted - 1].recorded,
-				    &text, error);
+	result = kymo_content_source(&dap->trace.timeline, dap->files[wanted - 1].process, dap->files[wanted - 1].content, &text, error);
 	if (result)
 		return result;
 	if (text.text)

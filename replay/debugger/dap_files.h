@@ -14,6 +14,8 @@
 struct kymo_dap_file {
 	const char *recorded;                      /* as code objects have it */
 	const struct kymo_traced_process *process; /* that ran it */
+	const struct kymo_content *content;        /* one that is of it */
+	const struct kymo_source_place *kept;      /* its text, which the process kept of code that is in no file; NULL: it is a file's */
 	char *path;                                /* absolute, of the client */
 	bool is_named;                             /* by the user */
 	bool is_known;                             /* the next one is */
@@ -27,8 +29,8 @@ KYMO_MUST_CHECK
 int kymo_dap_list_files(struct kymo_dap *dap, struct kymo_error *error);
 void kymo_dap_forget_files(struct kymo_dap *dap);
 
-/* The file that code objects have as @recorded. */
-struct kymo_dap_file *kymo_dap_file(const struct kymo_dap *dap, const char *recorded);
+/* The file that @content is of. */
+struct kymo_dap_file *kymo_dap_file(const struct kymo_dap *dap, const struct kymo_content *content);
 /* True if a client's "source" is @file. */
 bool kymo_dap_names_file(const struct kymo_dap *dap, const json_t *source, const struct kymo_dap_file *file);
 /* The user named @file: it may be looked at. */

@@ -68,7 +68,9 @@ int kymo_dap_goto_targets(struct kymo_dap *dap, const json_t *arguments, json_t 
 
 	dap->target_count = 0;
 	for (size_t i = 0; i < dap->file_count && !result; i++)
-		if (kymo_dap_names_file(dap, source, &dap->files[i]))
+		/* Texts of one name lie one behind the other. */
+		if (kymo_dap_names_file(dap, source, &dap->files[i]) &&
+		    !(json_array_size(targets) && !strcmp(dap->files[i - 1].recorded, dap->files[i].recorded)))
 			result = find_targets(dap, &dap->files[i], line, targets, error);
 	if (result) {
 		json_decref(targets);

@@ -64,7 +64,7 @@ static void print_logged(struct kymo_dap *dap, const struct logged *logged)
 				 kymo_dap_text(logged->line ? logged->line : "\n"));
 
 	if (logged->content)
-		json_object_set_new(body, "source", kymo_dap_source_of(dap, kymo_dap_file(dap, logged->content->file)));
+		json_object_set_new(body, "source", kymo_dap_source_of(dap, kymo_dap_file(dap, logged->content)));
 	if (logged->at_line > 0)
 		json_object_set_new(body, "line", json_integer(logged->at_line - 1 + dap->lines_from));
 	kymo_dap_event(dap, "output", body);

@@ -144,7 +144,7 @@ static json_t *frame(struct kymo_dap *dap, const struct kymo_dap_view *view, uin
 				  kymo_dap_text(content ? content->function : "?"), "line",
 				  (json_int_t)(line < 1 ? 0 : line - 1 + dap->lines_from), "column",
 				  (json_int_t)(line < 1 ? 0 : dap->columns_from));
-	struct kymo_dap_file *file = content ? kymo_dap_file(dap, content->file) : NULL;
+	struct kymo_dap_file *file = content ? kymo_dap_file(dap, content) : NULL;
 
 	/* Callers in other code than the project's. */
 	if (from_top && !kymo_shown_files_has(&dap->shown, content))

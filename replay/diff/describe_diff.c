@@ -382,6 +382,15 @@ static json_t *describe_notes(const struct kymo_describing *describing)
 	return notes;
 }
 
+/* True if another text has the name of the one at @index: a name is all that there is to tell them apart. */
+static bool is_one_of_several(const struct kymo_shelf *shelf, size_t index)
+{
+	for (size_t i = 0; i < shelf->count; i++)
+		if (i != index && !strcmp(shelf->entries[i].file, shelf->entries[index].file))
+			return true;
+	return false;
+}
+
 static json_t *describe_sources(struct kymo_describing *describing)
 {
 	json_t *sources = json_object();
@@ -392,8 +401,8 @@ static json_t *describe_sources(struct kymo_describing *describing)
 		for (size_t i = 0; i < describing->shelves[s].count; i++) {
 			const struct kymo_read_source *entry = &describing->shelves[s].entries[i];
 			const struct kymo_side *side = kymo_describe_side(describing, s);
-			json_t *content = entry->is_there && entry->source.text ? json_stringn(entry->source.text, entry->source.bytes)
-										 : NULL;
+			bool is_shown = entry->is_there && entry->source.text && !is_one_of_several(&describing->shelves[s], i);
+			json_t *content = is_shown ? json_stringn(entry->source.text, entry->source.bytes) : NULL;
 
 			for (size_t f = 0; content && f < side->file_count; f++)
 				if (!strcmp(side->files[f].path, entry->file))

@@ -10,6 +10,7 @@ struct kymo_describing {
 	struct kymo_shelf { /* sources that were read, of one side */
 		struct kymo_read_source {
 			const char *file;
+			const struct kymo_source_place *kept; /* where its text lies; NULL: it is a file's */
 			struct kymo_source source;
 			bool is_there;
 		} *entries;

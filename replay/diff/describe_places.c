@@ -31,18 +31,19 @@ static const struct kymo_source *source_of(struct kymo_describing *describing, s
 {
 	struct kymo_shelf *shelf = &describing->shelves[side];
 	struct kymo_timeline *timeline = &describing->diff->comparison.forests[side].side.timeline;
+	const struct kymo_source_place *kept = content->source ? kymo_content_source_place(&timeline->definitions, NULL, content) : NULL;
 	struct kymo_read_source *entry;
 	int result;
 
 	for (size_t i = 0; i < shelf->count; i++)
-		if (!strcmp(shelf->entries[i].file, content->file))
+		if (!strcmp(shelf->entries[i].file, content->file) && shelf->entries[i].kept == kept)
 			return shelf->entries[i].is_there ? &shelf->entries[i].source : NULL;
 	if (kymo_grow(&shelf->entries, &shelf->capacity, shelf->count + 1, sizeof *shelf->entries))
 		return NULL;
 	entry = &shelf->entries[shelf->count++];
-	*entry = (struct kymo_read_source){.file = content->file};
-	result = kymo_traced_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content->file,
-				    &entry->source, describing->error);
+	*entry = (struct kymo_read_source){.file = content->file, .kept = kept};
+	result = kymo_content_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content, &entry->source,
+				     describing->error);
 	entry->is_there = !result;
 	return entry->is_there ? &entry->source : NULL;
 }

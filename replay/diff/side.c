@@ -279,8 +279,8 @@ static int read_texts(struct kymo_side *side, struct kymo_side_code *code, struc
 	struct kymo_source source;
 	int result;
 
-	result = kymo_traced_source(&side->timeline, kymo_traced_find(&side->timeline.definitions, content->process),
-				    content->file, &source, error);
+	result = kymo_content_source(&side->timeline, kymo_traced_find(&side->timeline.definitions, content->process), content, &source,
+				     error);
 	code->base_line = (int32_t)content->first_line;
 	if (result == -ENOENT || result == -EBADMSG)
 		return 0;
@@ -309,8 +309,8 @@ static uint64_t text_of(struct kymo_side *side, struct kymo_side_file *file, con
 	if (file->was_read)
 		return file->text;
 	file->was_read = true;
-	if (kymo_traced_source(&side->timeline, kymo_traced_find(&side->timeline.definitions, content->process), content->file,
-			       &source, error))
+	if (kymo_content_source(&side->timeline, kymo_traced_find(&side->timeline.definitions, content->process), content, &source,
+				error))
 		return 0;
 	if (source.text)
 		file->text = kymo_hash_bytes(14, source.text, source.bytes) | 1;

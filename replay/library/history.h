@@ -115,7 +115,8 @@ KYMO_HISTORY_API int kymo_history_last_values(struct kymo_history *history, cons
 
 /*
  * The text of a source file as it was when it was recorded by @thread's process, to *@text, which is to be given to
- * kymo_history_free().  1 if it is known to be what ran, 0 if not; -ENOENT: the trace does not hold it.
+ * kymo_history_free().  1 if it is known to be what ran, 0 if not; -ENOENT: the trace does not hold it; -ENOTUNIQ:
+ * it is no file, and several texts have this name.
  */
 KYMO_HISTORY_API int kymo_history_source(struct kymo_history *history, uint32_t thread, const char *file, char **text,
 					 size_t *bytes);

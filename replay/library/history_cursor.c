@@ -162,7 +162,7 @@ static bool may_have_line(struct kymo_timeline *timeline, const struct kymo_cont
 	struct kymo_source source;
 	bool may = true;
 
-	if (kymo_traced_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content->file, &source, NULL))
+	if (kymo_content_source(timeline, kymo_traced_find(&timeline->definitions, content->process), content, &source, NULL))
 		return true;
 	if (source.text) {
 		*line_count = source.line_count;

@@ -125,6 +125,7 @@ static int define_content(struct kymo_traced_process *process, const Kymo__Conte
 		.file = file,
 		.function = file + file_bytes,
 		.first_line = message->first_line,
+		.source = message->source,
 		.flags = message->flags,
 		.line_table = put_bytes(&tables, &message->line_table),
 		.line_table_bytes = (uint32_t)message->line_table.len,
@@ -196,6 +197,60 @@ static int keep(struct kymo_definitions *definitions, Kymo__Definition **message
 	return 0;
 }
 
+static int add_clock(struct kymo_definitions *definitions, const Kymo__Clock *message)
+{
+	if (kymo_grow(&definitions->clocks, &definitions->clock_capacity,
+		      definitions->clock_count + 1, sizeof *definitions->clocks))
+		return -ENOMEM;
+	definitions->clocks[definitions->clock_count++] = (struct kymo_clock_sample){
+		message->counter, message->monotonic_ns, message->unix_ns};
+	return 0;
+}
+
+static int add_stall(struct kymo_definitions *definitions, const Kymo__ClockStall *message)
+{
+	if (kymo_grow(&definitions->stalls, &definitions->stall_capacity,
+		      definitions->stall_count + 1, sizeof *definitions->stalls))
+		return -ENOMEM;
+	definitions->stalls[definitions->stall_count++] = (struct kymo_clock_stall){
+		.from_counter = message->from_counter, .to_counter = message->to_counter};
+	return 0;
+}
+
+/* One allocation holds both strings.  @process: in whose stream the message is; 0: in the run's. */
+static int add_source(struct kymo_definition_stream *stream, const Kymo__Source *message, uint32_t process, uint64_t position)
+{
+	struct kymo_definitions *definitions = stream->definitions;
+	size_t file_bytes = strlen(message->file) + 1, missing_bytes = strlen(message->missing) + 1;
+	struct kymo_source_place *place;
+	char *file;
+
+	if (position < stream->frame->seq) { /* messages are not cut: it could not be read again */
+		definitions->damaged++;
+		return 0;
+	}
+	file = malloc(file_bytes + missing_bytes);
+	if (!file || kymo_grow(&definitions->sources, &definitions->source_capacity, definitions->source_count + 1,
+			       sizeof *definitions->sources)) {
+		free(file);
+		return -ENOMEM;
+	}
+	memcpy(file, message->file, file_bytes);
+	memcpy(file + file_bytes, message->missing, missing_bytes);
+	place = &definitions->sources[definitions->source_count++];
+	*place = (struct kymo_source_place){
+		.file = file,
+		.process = process ? process : message->process,
+		.id = process ? message->id : 0,
+		.is_verified = message->verified && missing_bytes == 1,
+		.missing = missing_bytes > 1 ? file + file_bytes : NULL,
+		.bytes = missing_bytes > 1 ? 0 : message->text.len,
+		.frame = stream->frame,
+		.offset = position - stream->frame->seq,
+	};
+	return 0;
+}
+
 static int define_for_process(struct kymo_definition_stream *stream, Kymo__Definition **owned, uint64_t position)
 {
 	struct kymo_definitions *definitions = stream->definitions;
@@ -224,62 +279,12 @@ static int define_for_process(struct kymo_definition_stream *stream, Kymo__Defin
 		return define_string(&process->texts, message->text->id, message->text->text, NULL, position);
 	case KYMO__DEFINITION__KIND_TASK:
 		return define_task(&process->tasks, message->task, position);
+	case KYMO__DEFINITION__KIND_SOURCE:
+		/* Only what has an id can be meant by anything. */
+		return message->source->id ? add_source(stream, message->source, process->number, position) : 0;
 	default: /* modules are read again by whoever needs them */
 		return 0;
 	}
-}
-
-static int add_clock(struct kymo_definitions *definitions, const Kymo__Clock *message)
-{
-	if (kymo_grow(&definitions->clocks, &definitions->clock_capacity,
-		      definitions->clock_count + 1, sizeof *definitions->clocks))
-		return -ENOMEM;
-	definitions->clocks[definitions->clock_count++] = (struct kymo_clock_sample){
-		message->counter, message->monotonic_ns, message->unix_ns};
-	return 0;
-}
-
-static int add_stall(struct kymo_definitions *definitions, const Kymo__ClockStall *message)
-{
-	if (kymo_grow(&definitions->stalls, &definitions->stall_capacity,
-		      definitions->stall_count + 1, sizeof *definitions->stalls))
-		return -ENOMEM;
-	definitions->stalls[definitions->stall_count++] = (struct kymo_clock_stall){
-		.from_counter = message->from_counter, .to_counter = message->to_counter};
-	return 0;
-}
-
-/* One allocation holds both strings. */
-static int add_source(struct kymo_definition_stream *stream, const Kymo__Source *message, uint64_t position)
-{
-	struct kymo_definitions *definitions = stream->definitions;
-	size_t file_bytes = strlen(message->file) + 1, missing_bytes = strlen(message->missing) + 1;
-	struct kymo_source_place *place;
-	char *file;
-
-	if (position < stream->frame->seq) { /* messages are not cut: it could not be read again */
-		definitions->damaged++;
-		return 0;
-	}
-	file = malloc(file_bytes + missing_bytes);
-	if (!file || kymo_grow(&definitions->sources, &definitions->source_capacity, definitions->source_count + 1,
-			       sizeof *definitions->sources)) {
-		free(file);
-		return -ENOMEM;
-	}
-	memcpy(file, message->file, file_bytes);
-	memcpy(file + file_bytes, message->missing, missing_bytes);
-	place = &definitions->sources[definitions->source_count++];
-	*place = (struct kymo_source_place){
-		.file = file,
-		.process = message->process,
-		.is_verified = message->verified && missing_bytes == 1,
-		.missing = missing_bytes > 1 ? file + file_bytes : NULL,
-		.bytes = missing_bytes > 1 ? 0 : message->text.len,
-		.frame = stream->frame,
-		.offset = position - stream->frame->seq,
-	};
-	return 0;
 }
 
 static int define_for_run(struct kymo_definition_stream *stream, Kymo__Definition **owned, uint64_t position)
@@ -299,7 +304,7 @@ static int define_for_run(struct kymo_definition_stream *stream, Kymo__Definitio
 	case KYMO__DEFINITION__KIND_CLOCK_STALL:
 		return add_stall(definitions, message->clock_stall);
 	case KYMO__DEFINITION__KIND_SOURCE:
-		return add_source(stream, message->source, position);
+		return add_source(stream, message->source, 0, position);
 	default:
 		break;
 	}

@@ -206,6 +206,8 @@ static int compare_sources(const void *left, const void *right)
 		return order;
 	if (a->process != b->process)
 		return a->process < b->process ? -1 : 1;
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
 	if (a->frame != b->frame)
 		return a->frame < b->frame ? -1 : 1;
 	return a->offset < b->offset ? -1 : a->offset > b->offset;

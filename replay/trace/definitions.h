@@ -30,6 +30,7 @@ struct kymo_content {
 	/* what lines are rebuilt from; none in recordings that have them */
 	uint32_t bytecode_bytes, exception_table_bytes;
 	const uint8_t *bytecode, *exception_table;
+	uint64_t source; /* of its text, which the process kept: see sources.h; 0: that is its file's */
 	struct kymo_flow_code *flow; /* see flow_code.h; made at first use, by whom it is released, too */
 	void (*release_flow)(struct kymo_flow_code *flow);
 	int32_t *lines; /* of each code unit; decoded at first use */
@@ -115,10 +116,11 @@ struct kymo_clock_stall {
 	int64_t reach_ns; /* for clock.c: how late an event in it, or in those that follow, may be */
 };
 
-/* Where the trace holds the source of a file; the text stays there: see sources.h. */
+/* Where the trace holds the source of a file, or text that a process kept of code that is in none; it stays there: see sources.h. */
 struct kymo_source_place {
 	const char *file;
 	uint32_t process; /* whose; 0: of all that have none of their own */
+	uint64_t id; /* of what the process kept; 0: of a file */
 	bool is_verified;
 	const char *missing; /* why there is no text; NULL: there is one */
 	uint64_t bytes;
@@ -135,7 +137,7 @@ struct kymo_definitions {
 	size_t clock_count, clock_capacity;
 	struct kymo_clock_stall *stalls; /* in the order of their ends */
 	size_t stall_count, stall_capacity;
-	struct kymo_source_place *sources; /* by file and process */
+	struct kymo_source_place *sources; /* by file, process and id */
 	size_t source_count, source_capacity;
 	/* every message of the run itself but clocks and sources, in order; those kept of processes, too */
 	Kymo__Definition **kept;

@@ -9,27 +9,33 @@
 #include "format/unpack.h"
 #include "format/varint.h"
 
-static const struct kymo_source_place *find(const struct kymo_definitions *definitions, const char *file,
-					    uint32_t process)
+/* The index of the first place that is not before that of @file, @process and @id. */
+static size_t place_index(const struct kymo_definitions *definitions, const char *file, uint32_t process, uint64_t id)
 {
 	size_t low = 0, high = definitions->source_count;
-	const struct kymo_source_place *place;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order;
+		const struct kymo_source_place *place = &definitions->sources[middle];
+		int order = strcmp(place->file, file);
 
-		place = &definitions->sources[middle];
-		order = strcmp(place->file, file);
-		if (order < 0 || (!order && place->process < process))
+		if (order < 0 || (!order && (place->process < process || (place->process == process && place->id < id))))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == definitions->source_count)
+	return low;
+}
+
+static const struct kymo_source_place *find(const struct kymo_definitions *definitions, const char *file,
+					    uint32_t process, uint64_t id)
+{
+	size_t index = place_index(definitions, file, process, id);
+	const struct kymo_source_place *place = &definitions->sources[index];
+
+	if (index == definitions->source_count)
 		return NULL;
-	place = &definitions->sources[low];
-	return !strcmp(place->file, file) && place->process == process ? place : NULL;
+	return !strcmp(place->file, file) && place->process == process && place->id == id ? place : NULL;
 }
 
 const struct kymo_source_place *kymo_traced_source_place(const struct kymo_definitions *definitions,
@@ -38,18 +44,77 @@ const struct kymo_source_place *kymo_traced_source_place(const struct kymo_defin
 	const struct kymo_source_place *place = NULL;
 
 	for (; process && !place; process = process->forked_from)
-		place = find(definitions, file, process->number);
-	return place ? place : find(definitions, file, 0);
+		place = find(definitions, file, process->number, 0);
+	return place ? place : find(definitions, file, 0, 0);
+}
+
+/* A forked child has what its parent had kept up to the fork. */
+static const struct kymo_source_place *find_kept(const struct kymo_definitions *definitions, const struct kymo_content *content)
+{
+	const struct kymo_traced_process *process = kymo_traced_find(definitions, content->process);
+	uint64_t limit = UINT64_MAX;
+
+	for (; process; process = process->forked_from) {
+		const struct kymo_source_place *place = find(definitions, content->file, process->number, content->source);
+
+		if (place && place->frame->seq + place->offset < limit)
+			return place;
+		limit = process->definition ? process->definition->forked_at : limit;
+	}
+	return NULL;
+}
+
+/* How many texts by the name @file @process and those that it was forked from kept, the last one of them in *@kept. */
+static size_t count_kept(const struct kymo_definitions *definitions, const struct kymo_traced_process *process, const char *file,
+			 const struct kymo_source_place **kept)
+{
+	uint64_t limit = UINT64_MAX;
+	size_t count = 0;
+
+	for (; process; process = process->forked_from) {
+		for (size_t i = place_index(definitions, file, process->number, 1); i < definitions->source_count; i++) {
+			const struct kymo_source_place *place = &definitions->sources[i];
+
+			if (strcmp(place->file, file) != 0 || place->process != process->number)
+				break;
+			if (place->frame->seq + place->offset >= limit)
+				continue;
+			*kept = place;
+			count++;
+		}
+		limit = process->definition ? process->definition->forked_at : limit;
+	}
+	return count;
+}
+
+const struct kymo_source_place *kymo_content_source_place(const struct kymo_definitions *definitions,
+							  const struct kymo_traced_process *process, const struct kymo_content *content)
+{
+	return content->source ? find_kept(definitions, content) : kymo_traced_source_place(definitions, process, content->file);
+}
+
+static int load(struct kymo_timeline *timeline, const struct kymo_source_place *place, const char *file, struct kymo_source *out,
+		struct kymo_error *error)
+{
+	return place ? kymo_source_load(timeline, place, out, error)
+		     : kymo_fail(error, -ENOENT, "the trace has no source of %s", file);
+}
+
+int kymo_content_source(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const struct kymo_content *content,
+			struct kymo_source *out, struct kymo_error *error)
+{
+	return load(timeline, kymo_content_source_place(&timeline->definitions, process, content), content->file, out, error);
 }
 
 int kymo_traced_source(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const char *file,
 		       struct kymo_source *out, struct kymo_error *error)
 {
-	const struct kymo_source_place *place = kymo_traced_source_place(&timeline->definitions, process, file);
+	const struct kymo_source_place *place = kymo_traced_source_place(&timeline->definitions, process, file), *kept = NULL;
+	size_t count = place && !place->missing ? 0 : count_kept(&timeline->definitions, process, file, &kept);
 
-	if (!place)
-		return kymo_fail(error, -ENOENT, "the trace has no source of %s", file);
-	return kymo_source_load(timeline, place, out, error);
+	if (count > 1)
+		return kymo_fail(error, -ENOTUNIQ, "%s: the trace has %zu texts of code that is called so", file, count);
+	return load(timeline, count ? kept : place, file, out, error);
 }
 
 /* Where line by line begins, from 1 on, and the end.  Returns the number of lines; @lines may be NULL. */
@@ -116,7 +181,7 @@ int kymo_source_load(struct kymo_timeline *timeline, const struct kymo_source_pl
 	Kymo__Definition *message;
 	int result;
 
-	*out = (struct kymo_source){.is_verified = place->is_verified, .missing = place->missing};
+	*out = (struct kymo_source){.is_verified = place->is_verified, .is_kept = place->id, .missing = place->missing};
 	if (out->missing)
 		return 0;
 	result = kymo_trace_read(&timeline->trace, place->frame, &frame, error);

@@ -182,6 +182,20 @@ static void check_source(const struct kymo_source *source)
 	CHECK(at == source->bytes);
 }
 
+/* The text of @content; of code that is in no file, it is one that a process kept by this name. */
+static void read_kept(struct kymo_timeline *timeline, const struct kymo_traced_process *process, const struct kymo_content *content)
+{
+	const struct kymo_source_place *place = kymo_content_source_place(&timeline->definitions, process, content);
+	struct kymo_source source;
+
+	CHECK(!place || (place->id == content->source && !strcmp(place->file, content->file)));
+	CHECK(!place || !content->source || place->process);
+	if (place && !kymo_content_source(timeline, process, content, &source, NULL)) {
+		check_source(&source);
+		kymo_source_release(&source);
+	}
+}
+
 static void read_sources(struct kymo_timeline *timeline)
 {
 	const struct kymo_definitions *definitions = &timeline->definitions;
@@ -201,6 +215,9 @@ static void read_sources(struct kymo_timeline *timeline)
 			if (!kymo_traced_source(timeline, &definitions->processes[n], place->file, &source, NULL))
 				kymo_source_release(&source);
 	}
+	for (size_t n = 0; n < definitions->process_count; n++)
+		for (size_t i = 0; i < definitions->processes[n].contents.count; i++)
+			read_kept(timeline, &definitions->processes[n], definitions->processes[n].contents.items[i].value);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -183,7 +183,7 @@ class Process:
         self.folder = ""
         self.threads = {}  # number: Thread
         self.ends = {}  # number: ThreadEnd
-        self.tables = {"code": {}, "content": {}, "name": {}, "text": {}}  # id: (position, message)
+        self.tables = {"code": {}, "content": {}, "name": {}, "text": {}, "source": {}}  # id: (position, message)
         self.tasks = {}  # id: [(position, message)]: a task may get another name
         self.parent = None
 
@@ -477,6 +477,10 @@ class Trace:
         while process and (process.number, file) not in sources:
             process = process.parent
         return sources.get((process.number if process else 0, file))
+
+    def kept_source(self, process, content):
+        """The Source message with the text that @process kept of @content, which its stream has; None: that is in a file."""
+        return process.find("source", content["source"])[0] if content["source"] else None
 
     def _time_zero(self):
         if not self.clocks:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kymo report`: what a run was, as one page that opens from disk."""
 
+import errno
 import os
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
@@ -342,12 +343,17 @@ class Page:
         return room
 
     def _text(self, file: str) -> tuple[bytes, bool] | None:
+        """None: there is none, or code that is in no file has several by this name."""
+        texts: set[tuple[bytes, bool]] = set()
         for thread in range(len(self.trace.threads)):
             try:
-                return self.trace.source(file, thread)
-            except kymo.Error:
-                continue
-        return None
+                texts.add(self.trace.source(file, thread))
+            except kymo.Error as error:
+                if error.errno == errno.ENOTUNIQ:
+                    return None
+            if texts and not file.startswith("<"):
+                break
+        return texts.pop() if len(texts) == 1 else None
 
     def _losses(self) -> Iterator[str]:
         yield '<section id="losses"><h2>Losses</h2>\n'

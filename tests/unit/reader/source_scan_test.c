@@ -102,3 +102,24 @@ Test(source_scan, stays_within_what_it_is_given)
 		}
 	}
 }
+
+Test(source_scan, of_code_whose_text_the_process_kept_no_file_is_named)
+{
+	Kymo__Definition definition = KYMO__DEFINITION__INIT;
+	Kymo__Content content = KYMO__CONTENT__INIT;
+	struct stream stream = {0};
+	struct kymo_scan scan = {.stream = {stream.bytes, 0}};
+
+	content.file = (char *)(uintptr_t)"a.py";
+	content.bytecode = (ProtobufCBinaryData){1, (uint8_t *)(uintptr_t)"x"};
+	content.source = 300;
+	definition.kind_case = KYMO__DEFINITION__KIND_CONTENT;
+	definition.content = &content;
+	add(&stream, &definition);
+	add_content(&stream, "b.py", "code", "table");
+	scan.stream.bytes = stream.length;
+	cr_assert(kymo_scan_next(&scan));
+	cr_assert(!scan.file.bytes && !scan.bytecode.bytes && !scan.line_table.bytes);
+	cr_assert(kymo_scan_next(&scan));
+	cr_assert(is(scan.file, "b.py"));
+}

@@ -128,3 +128,74 @@ Test(sources, a_damaged_frame_is_an_error_when_it_is_read)
 	cr_assert_eq(kymo_traced_source(&timeline, NULL, "a.py", &source, &error), -EBADMSG);
 	kymo_timeline_close(&timeline);
 }
+
+static void add_kept(struct payload *definitions, uint64_t id, const char *file, const char *kept, const char *missing)
+{
+	Kymo__Source message = KYMO__SOURCE__INIT;
+
+	message.id = id;
+	message.file = (char *)(uintptr_t)file;
+	message.text = (ProtobufCBinaryData){strlen(kept), (uint8_t *)(uintptr_t)kept};
+	message.missing = (char *)(uintptr_t)missing;
+	ADD(definitions, SOURCE, source, &message);
+}
+
+/* The text of code of process @number that names source @id of @file. */
+static const char *kept_text(uint32_t number, uint64_t id, const char *file)
+{
+	const struct kymo_content content = {.file = file, .process = number, .source = id};
+	const struct kymo_traced_process *process = kymo_traced_find(&timeline.definitions, number);
+
+	kymo_source_release(&source);
+	return kymo_content_source(&timeline, process, &content, &source, &error) ? "none" : source.text;
+}
+
+Test(sources, code_has_the_text_that_its_process_kept_for_it)
+{
+	struct payload parent = {.length = 0}, child = {.length = 0};
+	Kymo__Process process = KYMO__PROCESS__INIT;
+
+	make_start(&maker);
+	process.pid = 300;
+	process.folder = "300-1-c";
+	ADD(&parent, PROCESS, process, &process);
+	add_kept(&parent, 1, "<a>", "one", "");
+	add_kept(&parent, 2, "<a>", "two", "");
+	add_kept(&parent, 3, "<b>", "", "larger");
+	process.forked_at = parent.length;
+	add_kept(&parent, 4, "<a>", "later", "");
+	add_kept(&parent, 0, "<none>", "of nothing", "");
+	make_meta(&maker, 3, &parent);
+	process.pid = 400;
+	process.parent_pid = 300;
+	process.folder = "400-1-d";
+	process.forked_from = "300-1-c";
+	ADD(&child, PROCESS, process, &process);
+	add_kept(&child, 5, "<a>", "child", "");
+	add_kept(&child, 6, "<c>", "alone", "");
+	make_meta(&maker, 4, &child);
+	add_source("<a>", 0, "", "not recorded");
+	add_source("<b>", 0, "file", "");
+	open_made();
+	cr_assert_str_eq(kept_text(3, 1, "<a>"), "one");
+	cr_assert(source.is_kept && !source.is_verified);
+	cr_assert_str_eq(kept_text(3, 2, "<a>"), "two");
+	cr_assert_str_eq(kept_text(4, 2, "<a>"), "two");
+	cr_assert_str_eq(kept_text(3, 4, "<a>"), "later");
+	cr_assert_str_eq(kept_text(4, 4, "<a>"), "none");
+	cr_assert_str_eq(kept_text(4, 5, "<a>"), "child");
+	cr_assert_str_eq(kept_text(3, 5, "<a>"), "none");
+	cr_assert_str_eq(kept_text(3, 1, "<b>"), "none");
+	cr_assert_null(kept_text(3, 3, "<b>"));
+	cr_assert_str_eq(source.missing, "larger");
+	cr_assert_null(kept_text(3, 0, "<a>"));
+	cr_assert_str_eq(source.missing, "not recorded");
+	cr_assert_not(source.is_kept);
+	/* By the name alone. */
+	cr_assert_str_eq(text(3, "<b>"), "file");
+	cr_assert_str_eq(text(4, "<c>"), "alone");
+	kymo_source_release(&source);
+	cr_assert_eq(kymo_traced_source(&timeline, kymo_traced_find(&timeline.definitions, 4), "<a>", &source, &error), -ENOTUNIQ);
+	cr_assert_eq(kymo_traced_source(&timeline, kymo_traced_find(&timeline.definitions, 3), "<none>", &source, &error), -ENOENT);
+	kymo_timeline_close(&timeline);
+}
