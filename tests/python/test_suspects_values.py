@@ -227,7 +227,7 @@ def test_a_value_that_is_redacted_or_cut_was_not_observed(suspects):
     assert set(found) == {"x == 'bbb'"}
     done = suspects(program, *attempts, record=["--values=args", "--values-limits=text=2"], check=False)
     assert done.returncode == 1, done.stdout
-    assert done.stderr == "kymo: what ran was the same in all attempts, and so was what is known of values\n"
+    assert done.stderr == "kymo: no suspects: all attempts ran the same; recorded values are the same, too\n"
 
 
 def test_an_attempt_without_values_is_not_known(kymo, suspects, tmp_path):

@@ -56,15 +56,15 @@ def _suspects(options: Options) -> int:
         if len(found) > limit and not options.flag("json"):
             _warn(f"{len(found) - limit} more; use --limit to see them")
         return FOUND
-    _warn("nothing ran more often in the attempts that failed: what differs went with passing" if differing else
-          "what ran was the same in all attempts" + _told_of_values(attempts))
+    _warn("no suspects: what differs was seen more often in the attempts that passed" if differing else
+          "no suspects: all attempts ran the same" + _told_of_values(attempts))
     return NONE
 
 
 def _told_of_values(attempts) -> str:
     if all(attempt.sequences.values.observed for attempt in attempts):
-        return ", and so was what is known of values"
-    return "; values were not recorded: kymo record --values=args or --values=locals does that"
+        return "; recorded values are the same, too"
+    return "; values were not recorded, use kymo record --values=args or --values=locals"
 
 
 def _tell_changes(attempts) -> None:
