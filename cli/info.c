@@ -15,6 +15,7 @@
 #include "replay/trace/text.h"
 
 #define THREADS_SHOWN 20 /* of each process, as text */
+#define LARGE (64U << 20) /* where there are values: as kymo record has it */
 
 static const char *scope_name(const Kymo__Values *values)
 {
@@ -167,6 +168,19 @@ static void print_process(const struct kymo_overview *overview,
 	}
 }
 
+/* What kymo.start() and KYMO=1 have no place to say. */
+static void print_growth(const struct kymo_overview *overview)
+{
+	const Kymo__Session *session = overview->timeline.definitions.session;
+	const struct kymo_trace *trace = &overview->timeline.trace;
+	double ns = overview->total.last_ns > 1000000000 ? (double)overview->total.last_ns : 1e9;
+	char rate[KYMO_TEXT_BYTES];
+
+	if (trace->size >= LARGE && session && session->config && session->config->values && session->config->values->scope)
+		printf("           values make it large, %s a minute: --values-for limits them to files or functions, --values-limits to less of each\n",
+		       kymo_text_size((uint64_t)((double)trace->size * 6e10 / ns), rate));
+}
+
 static void print_totals(const struct kymo_overview *overview)
 {
 	const struct kymo_summary *total = &overview->total;
@@ -188,6 +202,7 @@ static void print_totals(const struct kymo_overview *overview)
 			       kymo_text_count(total->by_kind[kind], count));
 	printf("size       %s, %.2f bytes per event\n", kymo_text_size(trace->size, size),
 	       bytes_per_event(overview));
+	print_growth(overview);
 	printf("time       %s; an event's time is known to ±%s on average, ±%s at worst%s\n",
 	       kymo_text_duration((double)total->last_ns, size),
 	       kymo_text_duration(mean_error(total), mean),

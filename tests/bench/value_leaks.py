@@ -76,7 +76,7 @@ def leaks_of(folder, scope, rounds):
     program = folder / "program.py"
     program.write_text(PROGRAM)
     trace = folder / "trace.kymo"
-    cost = run([KYMO, "record", "-q", "-f", "-o", trace, "--events=flow", f"--values={scope}", "--no-stdlib", "--clock=none", "--",
+    cost = run([KYMO, "record", "-q", "-f", "-o", trace, "--events=flow", f"--values={scope}", "--values-for=*", "--no-stdlib", "--clock=none", "--",
                 PYTHON, program, rounds])
     return parts_of(cost.output), cost.reader_rss, trace_facts(trace)
 

@@ -11,7 +11,7 @@ from measure import (adopt_orphans, interval, progress, record, rounds_of, run, 
                      trace_facts)
 from value_peers import value_peers
 
-WAYS = {"plain": None, "flow": [], "args": ["--values=args"], "locals": ["--values=locals"]}
+WAYS = {"plain": None, "flow": [], "args": ["--values=args", "--values-for=*"], "locals": ["--values=locals", "--values-for=*"]}
 SHARE = 0.1  # of a program's rounds: values are many
 
 

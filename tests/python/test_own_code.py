@@ -290,3 +290,26 @@ def test_a_trace_that_grows_large_by_values_is_told(tmp_path):
         out, rest = done.communicate()
     assert re.fullmatch(r"kymo: values make grow.kymo large: \S+ MB after .*, at this rate \S+ [GM]B a minute; --values-for .*\n", told)
     assert out == "done\n" and re.fullmatch(r"kymo: recorded grow.kymo \(.* MB\)\n", rest) and done.returncode == 0
+
+
+LIMITS = {"KYMO_VALUES_LIMITS": "text=4000,bytes=8000"}
+
+
+def test_a_large_trace_says_so_where_nobody_could_be_told(kymo, tmp_path, importing):
+    growing = GROWING.replace("sys.stdin.read()", "kymo.stop()").replace("for _", "kymo.start('grow.kymo', values='args')\nfor _")
+    (tmp_path / "grow.py").write_text("import kymo\n" + growing)
+    done = subprocess.run([sys.executable, "grow.py"], env=environment({**importing, **LIMITS}), cwd=tmp_path, capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    assert (done.stdout, done.stderr) == ("done\n", "")
+    told = kymo("info", tmp_path / "grow.kymo").stdout
+    assert re.search(r"^size .*\n +values make it large, \S+ [GM]B a minute: --values-for ", told, re.M)
+
+
+def test_the_end_of_pytest_says_that_values_are_large(kymo, tmp_path, importing):
+    growing = GROWING.replace('print("done", flush=True)\nsys.stdin.read()\n', "")
+    (tmp_path / "test_grow.py").write_text(growing.replace("for _", "def test_it():\n  for _"))
+    run = [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-W", "error", "-p", "kymo.pytest_plugin", "--kymo=on", "--kymo-values=args"]
+    told = [subprocess.run([*run, *more], env=environment({**importing, **LIMITS}), cwd=tmp_path,
+                           capture_output=True, text=True, check=True).stdout for more in ([], ["--kymo-values=none"])]  # fmt: skip
+    assert re.search(r"kymo: values make pytest-\S+\.kymo large: \d+ MB, \d+ MB a minute; values-for in \[tool.kymo\] ", told[0])
+    assert "large" not in told[1]

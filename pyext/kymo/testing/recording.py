@@ -3,11 +3,15 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import kymo
 from kymo import _recording
 from kymo._settings import settings as options_from_elsewhere
+
+
+_LARGE = 64 << 20  # of a trace with values, in bytes: as kymo record has it
 
 
 class Recording:
@@ -23,8 +27,10 @@ class Recording:
         self._values = values
         self._wanted = None
         self._count = 0
-        self._is_on = self._in_segment = False
+        self._is_on = self._in_segment = self._has_values = False
         self.has_kept = False  # something for whose sake the trace is
+        self.growth = None  # that values made a trace large, in words
+        self._since = 0.0
         self.path = None  # of the trace; None: nothing is recorded, or it is not known where to
         self.is_joined = kymo.is_recording()
 
@@ -49,6 +55,8 @@ class Recording:
             path.parent.mkdir(parents=True, exist_ok=True)
             kymo.start(path, **options)
             self.path = path
+            self._since = time.monotonic()
+        self._has_values = options.get("values", given.get("values", "none")) != "none"
         self._wanted, self._is_on, self.has_kept = wanted, True, False
         self.begin_segment()
 
@@ -60,8 +68,17 @@ class Recording:
         self._is_on = False
         path, self.path = self.path, None
         kymo.stop()
+        self._look_at(path)
         if self._retains and not self.has_kept and not self.is_joined:
             path.unlink(missing_ok=True)
+
+    def _look_at(self, path):
+        """Whether values made the trace large."""
+        if self.is_joined or not self._has_values or not (file := written(path)) or (size := file.stat().st_size) < _LARGE:
+            return
+        rate = size / 1e6 * 60 / max(time.monotonic() - self._since, 0.1)
+        self.growth = (f"values make {path.name} large: {size / 1e6:.0f} MB, {rate:.0f} MB a minute; values-for in [tool.kymo] of pyproject.toml "
+                       "limits them to files or functions, values-limits to less of each")
 
     def begin_segment(self):
         if self._retains and self._is_on and not self._in_segment:

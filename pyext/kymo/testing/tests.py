@@ -93,6 +93,8 @@ class Tests:
             Tests._running = None
             with self._guard:
                 self._recording.stop(keep=self._attempt is not None)
+                if self._recording.growth:
+                    self._warn(self._recording.growth)
                 for trace, nodeids in self._passed.items():
                     baseline.note(trace, nodeids)
             self._recording = None
