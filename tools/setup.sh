@@ -11,7 +11,7 @@ versions=(3.15 3.14 3.13 3.12)
 requirements=(pytest pytest-timeout hypothesis coverage)
 extras=(greenlet pytest-xdist pytest-rerunfailures pytest-cov pytest-asyncio tox nox uv jsonschema pyte
     gprof2dot snakeviz protobuf viztracer pyarrow) # used by tests where they can be had
-tables=(pandas polars duckdb) # the same, but large: with one version
+tables=(pandas polars duckdb pydantic) # the same, but large: with one version
 
 say() { echo "dev: $*" >&2; }
 die() { say "$*"; exit 1; }

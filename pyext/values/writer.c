@@ -462,6 +462,7 @@ static bool has_identity(enum kymo_layout layout)
 	case KYMO_LAYOUT_SLICE:
 	case KYMO_LAYOUT_LIBRARY:
 	case KYMO_LAYOUT_SCALAR:
+	case KYMO_LAYOUT_ENUM: /* it has one, but its name says more */
 		return false;
 	default:
 		return true;

@@ -417,16 +417,19 @@ static bool is_special(const struct kymo_value *name)
 	return name->text_bytes > 4 && !memcmp(name->text, "__", 2) && !memcmp(name->text + name->text_bytes - 2, "__", 2);
 }
 
-/* TYPE(name=value, …), without what a library keeps in it. */
+/* TYPE(name=value, …), without what a library keeps in it; with what pydantic has beside the fields. */
 static void put_record(struct writer *writer, const struct kymo_value *value)
 {
-	const struct kymo_value *name = at(writer, value->first), *item = NULL;
+	static const char beside[] = "__pydantic_extra__";
+	const struct kymo_value *name = at(writer, value->first), *item = NULL, *extra = NULL;
 	const char *separator = "";
 
 	put_type(writer, value);
 	put(writer, "(");
 	for (; name && !writer->is_full; name = item ? at(writer, item->next) : NULL) {
 		item = at(writer, name->next);
+		if (item && item->kind == KYMO_VALUE_DICT && name->text_bytes == strlen(beside) && !memcmp(name->text, beside, strlen(beside)))
+			extra = item;
 		if (name->kind == KYMO_VALUE_STR && is_special(name))
 			continue;
 		put(writer, separator);
@@ -435,6 +438,11 @@ static void put_record(struct writer *writer, const struct kymo_value *value)
 			put_name(writer, (const char *)name->text, name->text_bytes);
 		put(writer, "=");
 		put_value(writer, item);
+	}
+	if (extra && extra->count) {
+		put(writer, separator);
+		separator = ", ";
+		put_items(writer, extra, at(writer, extra->first), "=");
 	}
 	if (value->count > value->kept) {
 		put(writer, separator);

@@ -39,7 +39,11 @@ try:
     class New:
         age: int  # what is in slots comes in the order of names
         name: str = "n"
-    held += [Old(1), New(2)]
+    @attrs.frozen(slots=False)
+    class Dict:
+        new: New
+        _private: list = attrs.Factory(list)
+    held += [Old(1), New(2), Dict(New(3)), Dict(New(3), [New(4)])]
 except ImportError:
     pass
 try:
@@ -49,7 +53,19 @@ try:
         name: str = "n"
     class Below(Model):
         z: float = 1.5
-    held += [Model(x=1), Below(x=2)]
+    class Open(pydantic.BaseModel, extra="allow"):
+        model: Model
+        models: list[Model]
+        _seen: int = pydantic.PrivateAttr(default=7)
+    class Root(pydantic.RootModel[list[int]]):
+        pass
+    @pydantic.dataclasses.dataclass(frozen=True)
+    class Checked:
+        x: int
+    class Frozen(Model, frozen=True):
+        pass
+    held += [Model(x=1), Below(x=2), Open(model=Model(x=1), models=[Model(x=2)]), Open(model=Model(x=1), models=[], more=1, most="m"), Root([1]),
+             Checked(1), Frozen(x=1), Model.model_construct(x="no int")]
 except ImportError:
     pass
 
@@ -70,7 +86,7 @@ def told_of(kymo, trace, name):
 
 def test_what_is_its_fields_is_written_as_a_call(kymo, tmp_path):
     (tmp_path / "records.py").write_text(RECORDS)
-    done = kymo("record", "-q", "-o", tmp_path / "r.kymo", "--values=args", tmp_path / "records.py")
+    done = kymo("record", "-q", "-o", tmp_path / "r.kymo", "--values=args", "--values-limits=depth=4", tmp_path / "records.py")
     *told, plain = told_of(kymo, tmp_path / "r.kymo", "value")
     assert [value["text"] for value in told] == json.loads(done.stdout) and len(told) >= 4
     assert re.fullmatch(r"<Plain at 0x[0-9a-f]+: x=1>", plain["text"])

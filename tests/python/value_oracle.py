@@ -66,7 +66,7 @@ class Oracle:
         is_array = self.numpy("ndarray", value)
         if self.numpy("generic", value):
             return self.scalar(value)
-        if is_enum or is_array or not isinstance(value, WITHOUT_ID):
+        if is_array or not (is_enum or isinstance(value, WITHOUT_ID)):
             if any(value is each for each in self.seen):
                 return told | {"id": id(value), "seen": True, "text": f"<{told['type']} at {id(value):#x}, shown before>"}
             if len(self.seen) < SEEN and self.level < self.depth:
