@@ -302,7 +302,7 @@ def test_of_a_damaged_block_the_rest_is_told_and_verify_says_so(trace, kymo, eve
     told = events(path)[0]["values"]
     assert (told["x"]["text"], told["y"]["text"], told["y"]["cut"]) == ("1", "(2, <not recorded>, …+1)", True)
     result = kymo("verify", path, check=False)
-    assert result.returncode == 1 and "the values of 1 event could not all be read" in result.stderr
+    assert result.returncode == 1 and "the values of 1 event are damaged" in result.stderr
 
 
 def test_stats_counts_values(trace, kymo):
