@@ -2,8 +2,8 @@
 #include "cli/event_json.h"
 
 #include "replay/trace/describe.h"
-#include "replay/values/event_values.h"
 #include "replay/trace/text.h"
+#include "replay/values/event_values.h"
 
 static void put_field(FILE *out, const char *name, const char *value)
 {

@@ -3,7 +3,7 @@
 #ifndef KYMO_CLI_HAND_OVER_H
 #define KYMO_CLI_HAND_OVER_H
 
-#include "cli/options.h"
+#include "cli/option_table.h"
 
 /*
  * Find a Python, of the version that recorded the first trace among the operands and values if there is one, and let main() of

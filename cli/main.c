@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "replay/trace/text.h"
 
 static const struct kymo_verb *const verbs[] = {

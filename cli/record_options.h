@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "format/metadata.pb-c.h"
 
 enum kymo_record_option {

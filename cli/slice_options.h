@@ -3,7 +3,7 @@
 #ifndef KYMO_CLI_SLICE_OPTIONS_H
 #define KYMO_CLI_SLICE_OPTIONS_H
 
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "replay/coverage/contexts.h"
 #include "replay/profile/slice.h"
 

@@ -4,7 +4,7 @@
  * Not for people: it returns when the trace file is open, or says why it is not.
  */
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "reader/reader.h"
 
 struct wanted {

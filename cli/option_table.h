@@ -3,8 +3,8 @@
  * The options of a verb, in one table each: kymo_options_parse() reads a command line by it, and --help, the shells' completion and
  * the OPTIONS of its manual page (./dev man) are made from it.
  */
-#ifndef KYMO_CLI_OPTIONS_H
-#define KYMO_CLI_OPTIONS_H
+#ifndef KYMO_CLI_OPTION_TABLE_H
+#define KYMO_CLI_OPTION_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/progress.h"
-#include "replay/trace/describe.h"
 #include "replay/decode/summary.h"
+#include "replay/trace/describe.h"
 #include "replay/trace/text.h"
 
 /* Decode everything.  What is damaged is in timeline->trace.damage afterwards. */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/python_choice.h"

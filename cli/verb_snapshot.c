@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/sessions.h"
 #include "recorder/recorder.h"
 

@@ -2,7 +2,7 @@
 /* What --help prints. */
 #include <string.h>
 
-#include "cli/options.h"
+#include "cli/option_table.h"
 
 #define COLUMNS 80
 #define MAX_LABEL 26

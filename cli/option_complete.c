@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "replay/trace/timeline.h"
 
 static bool begins_with(const char *text, const char *prefix)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options.h"
+#include "cli/option_table.h"
 
 #include <assert.h>
 #include <getopt.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What verbs say of processes that a trace knows of but that are not recorded. */
-#ifndef KYMO_CLI_UNRECORDED_H
-#define KYMO_CLI_UNRECORDED_H
+#ifndef KYMO_CLI_UNRECORDED_PROCESSES_H
+#define KYMO_CLI_UNRECORDED_PROCESSES_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 
 static json_t *json_of(const struct kymo_option *row)
 {

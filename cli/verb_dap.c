@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "replay/debugger/dap.h"
 
 struct wanted {

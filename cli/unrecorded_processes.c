@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/unrecorded.h"
+#include "cli/unrecorded_processes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/overview.h"
-#include "cli/unrecorded.h"
+#include "cli/unrecorded_processes.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/text.h"
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/progress.h"
 #include "cli/sessions.h"
 #include "reader/reader.h"

@@ -9,13 +9,13 @@
 
 #include "cli/command.h"
 #include "cli/event_json.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/slice_options.h"
-#include "replay/trace/describe.h"
-#include "replay/values/event_values.h"
 #include "replay/decode/merge.h"
+#include "replay/trace/describe.h"
 #include "replay/trace/shown_files.h"
 #include "replay/trace/text.h"
+#include "replay/values/event_values.h"
 
 struct wanted {
 	bool as_json, has_no_values;

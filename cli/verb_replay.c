@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/open.h"
+#include "cli/option_table.h"
 #include "replay/debugger/console.h"
 #include "replay/moves/named_places.h"
 #include "replay/moves/tests_of.h"

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/open.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "replay/trace/text.h"
 
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "cli/sessions.h"
-#include "cli/unrecorded.h"
+#include "cli/unrecorded_processes.h"
 #include "recorder/recorder.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/text.h"

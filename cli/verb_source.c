@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/option_table.h"
 #include "replay/trace/describe.h"
-#include "replay/trace/text.h"
 #include "replay/trace/sources.h"
+#include "replay/trace/text.h"
 
 static const struct kymo_traced_process *process_of(const struct kymo_timeline *timeline, uint64_t pid)
 {

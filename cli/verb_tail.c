@@ -10,14 +10,14 @@
 
 #include "cli/command.h"
 #include "cli/event_json.h"
-#include "cli/options.h"
-#include "cli/unrecorded.h"
-#include "replay/trace/describe.h"
-#include "replay/values/event_values.h"
+#include "cli/option_table.h"
+#include "cli/unrecorded_processes.h"
+#include "replay/decode/thread_cursor.h"
 #include "replay/moves/named_places.h"
+#include "replay/trace/describe.h"
 #include "replay/trace/shown_files.h"
 #include "replay/trace/text.h"
-#include "replay/decode/thread_cursor.h"
+#include "replay/values/event_values.h"
 
 #define DEFAULT_EVENTS 10
 #define MAX_EVENTS 1000000
