@@ -51,6 +51,13 @@ int kymo_put_json(const json_t *value, size_t flags)
 	return 0;
 }
 
+json_t *kymo_json_text(const char *text)
+{
+	json_t *value = json_string(text);
+
+	return value ? value : json_string("(not UTF-8)");
+}
+
 bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value)
 {
 	char *end;

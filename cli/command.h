@@ -34,6 +34,9 @@ int kymo_put_json(const json_t *value, size_t flags);
 /* Parse a whole number; false: it is not one, which is reported. */
 bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value);
 
+/* A new JSON string; text that is not UTF-8 is replaced. */
+json_t *kymo_json_text(const char *text);
+
 /* What is to be shown of @path in the working directory @directory: what is below it is relative. */
 const char *kymo_shown_path(const char *path, const char *directory);
 

@@ -24,7 +24,7 @@ static void print_help(void)
 	printf("\nkymo VERB --help describes a verb; kymo --version prints the version.\n");
 }
 
-static int run(const struct kymo_verb *verb, int argc, char **argv)
+static int run_verb(const struct kymo_verb *verb, int argc, char **argv)
 {
 	char name[32];
 	char *first = name;
@@ -36,7 +36,7 @@ static int run(const struct kymo_verb *verb, int argc, char **argv)
 }
 
 /* Output that could not be written is a failure, and one that nobody reads a quiet one. */
-static int finish(int status)
+static int finish_output(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
@@ -51,19 +51,19 @@ int main(int argc, char **argv)
 
 	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
 		print_help();
-		return finish(argc > 1 ? KYMO_EXIT_OK : KYMO_EXIT_USAGE);
+		return finish_output(argc > 1 ? KYMO_EXIT_OK : KYMO_EXIT_USAGE);
 	}
 	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
 		printf("kymo %s\n", KYMO_VERSION);
-		return finish(KYMO_EXIT_OK);
+		return finish_output(KYMO_EXIT_OK);
 	}
 	if (!strcmp(name, "_complete"))
-		return finish(kymo_complete(verbs, argc - 1, argv + 1));
+		return finish_output(kymo_complete(verbs, argc - 1, argv + 1));
 	if (!strcmp(name, "_options"))
-		return finish(kymo_put_options(verbs));
+		return finish_output(kymo_put_options(verbs));
 	for (const struct kymo_verb *const *verb = verbs; *verb; verb++)
 		if (!strcmp(name, (*verb)->name))
-			return finish(run(*verb, argc - 1, argv + 1));
+			return finish_output(run_verb(*verb, argc - 1, argv + 1));
 	fputs("kymo: unknown verb '", stderr);
 	kymo_text_put(stderr, name);
 	fputs("'; kymo --help lists them\n", stderr);

@@ -45,7 +45,7 @@ const struct kymo_option *kymo_options_next(const struct kymo_verb *verb, const 
 	return NULL;
 }
 
-static void prepare(struct parsing *parsing, const struct kymo_verb *verb, void *into)
+static void prepare_parsing(struct parsing *parsing, const struct kymo_verb *verb, void *into)
 {
 	const struct kymo_option_table *table;
 	const struct kymo_option *row = NULL;
@@ -124,7 +124,7 @@ static bool keep_word(struct parsing *parsing, const char *name, const char *val
 }
 
 /* False: @text is no value of row @i, which is reported. */
-static bool fill(struct parsing *parsing, size_t i, const char *text)
+static bool fill_option(struct parsing *parsing, size_t i, const char *text)
 {
 	const struct kymo_option *row = parsing->rows[i];
 	void *place = parsing->places[i];
@@ -233,7 +233,7 @@ int kymo_options_parse(const struct kymo_verb *verb, int argc, char **argv, void
 	char **kept = calloc((size_t)argc + 1, sizeof *kept);
 	int code, status = kept ? -1 : kymo_usage_error(argv, "out of memory");
 
-	prepare(&parsing, verb, into);
+	prepare_parsing(&parsing, verb, into);
 	while (status < 0 && (code = getopt_long(argc, argv, parsing.letters, parsing.names, NULL)) != -1) {
 		if (code == OPERAND && (row == SIZE_MAX || parsing.rows[row]->type != KYMO_OPTION_OPERANDS)) {
 			kept[operands++] = optarg;
@@ -246,7 +246,7 @@ int kymo_options_parse(const struct kymo_verb *verb, int argc, char **argv, void
 		}
 		if (code != OPERAND && code != '?')
 			row = row_of(&parsing, code);
-		if (code == '?' || !fill(&parsing, row, optarg))
+		if (code == '?' || !fill_option(&parsing, row, optarg))
 			status = KYMO_EXIT_USAGE;
 		else if (parsing.rows[row]->type == KYMO_OPTION_LAST)
 			break;

@@ -30,7 +30,7 @@ static void add_summary(struct kymo_summary *total, const struct kymo_summary *p
 		total->last_ns = part->last_ns;
 }
 
-static int summarize(struct kymo_overview *overview, const char *path, struct kymo_error *error)
+static int summarize_trace(struct kymo_overview *overview, const char *path, struct kymo_error *error)
 {
 	struct kymo_timeline *timeline = &overview->timeline;
 	int result;
@@ -67,7 +67,7 @@ int kymo_overview_open(struct kymo_overview *overview, const char *what, const c
 	int result;
 
 	kymo_progress_begin(&progress, what, &overview->timeline.trace.watch);
-	result = summarize(overview, path, &error);
+	result = summarize_trace(overview, path, &error);
 	kymo_progress_end(&progress);
 	if (result)
 		return kymo_report(&error);

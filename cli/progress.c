@@ -25,7 +25,7 @@ static bool is_over_within(struct kymo_progress *progress, long ns)
 	return progress->is_over;
 }
 
-static void *show(void *context)
+static void *show_progress(void *context)
 {
 	struct kymo_progress *progress = context;
 	const char *erase = "";
@@ -58,7 +58,7 @@ void kymo_progress_begin(struct kymo_progress *progress, const char *what,
 		.wake = PTHREAD_COND_INITIALIZER,
 	};
 	progress->is_shown = isatty(STDERR_FILENO) &&
-			     !pthread_create(&progress->thread, NULL, show, progress);
+			     !pthread_create(&progress->thread, NULL, show_progress, progress);
 }
 
 void kymo_progress_end(struct kymo_progress *progress)

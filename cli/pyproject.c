@@ -54,7 +54,7 @@ static bool is_file(const char *path)
 	return !stat(path, &status) && S_ISREG(status.st_mode) && !access(path, R_OK);
 }
 
-static bool find(const char *directory, char path[PATH_MAX])
+static bool find_pyproject(const char *directory, char path[PATH_MAX])
 {
 	size_t length = strlen(directory);
 
@@ -81,7 +81,7 @@ int kymo_pyproject_read(const char *directory, char path[PATH_MAX], json_t **tab
 	int result;
 
 	*table = NULL;
-	if (!find(directory, path) || !names_us(path))
+	if (!find_pyproject(directory, path) || !names_us(path))
 		return 0;
 	result = kymo_package_find(&package, &why);
 	if (!result)

@@ -176,7 +176,7 @@ static int set_source(Kymo__Config *config, const struct kymo_words *given, cons
 }
 
 /* Put the values of @option where they belong. */
-static int apply(struct reading *reading, enum kymo_record_option option, struct kymo_error *error)
+static int apply_option(struct reading *reading, enum kymo_record_option option, struct kymo_error *error)
 {
 	struct kymo_record_options *options = reading->options;
 	const struct kymo_words *given = &options->given[option];
@@ -351,7 +351,7 @@ static int apply_given(struct reading *reading, enum kymo_record_option option,
 	const char *name = kymo_record_rows[option].name;
 	struct kymo_error why;
 	char variable[32];
-	int result = apply(reading, option, &why);
+	int result = apply_option(reading, option, &why);
 
 	variable_name(name, variable);
 	if (result && reading->from[option] == COMMAND_LINE)
@@ -364,7 +364,7 @@ static int apply_given(struct reading *reading, enum kymo_record_option option,
 }
 
 /* What the command line has left open. */
-static int complete(struct reading *reading, struct kymo_error *error)
+static int complete_options(struct reading *reading, struct kymo_error *error)
 {
 	struct kymo_words *given = reading->options->given;
 	int result = 0;
@@ -398,7 +398,7 @@ int kymo_record_options_parse(struct kymo_record_options *options, int argc, cha
 	options->config.policy = KYMO_POLICY_BLOCK;
 	options->config.clock_mode = KYMO_CLOCK_SAMPLED;
 	status = read_command_line(options, argc, argv);
-	if (status < 0 && complete(&reading, &error))
+	if (status < 0 && complete_options(&reading, &error))
 		status = kymo_usage_error(argv, "%s", error.message);
 	return status;
 }

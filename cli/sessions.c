@@ -206,7 +206,7 @@ struct search {
 	bool is_found;
 };
 
-static void look_at(const char *dir, void *context)
+static void look_at_session(const char *dir, void *context)
 {
 	struct search *search = context;
 	Kymo__Session *session = search->is_found || dir[0] != '/' ? NULL : read_run(dir);
@@ -232,12 +232,12 @@ int kymo_session_of_trace(const char *path, char dir[PATH_MAX])
 	session = timeline.definitions.session;
 	if (session) {
 		search.id = session->id;
-		look_at(session->folder, &search);
+		look_at_session(session->folder, &search);
 		/* Older ones do not tell it. */
 		if (!search.is_found && session->config && session->config->session_dir[0] == '/')
-			visit_base(session->config->session_dir, look_at, &search);
+			visit_base(session->config->session_dir, look_at_session, &search);
 		if (!search.is_found)
-			kymo_sessions_visit(look_at, &search);
+			kymo_sessions_visit(look_at_session, &search);
 	}
 	kymo_timeline_close(&timeline);
 	return search.is_found ? 0 : -ENOENT;

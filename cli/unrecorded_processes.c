@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "replay/trace/describe.h"
 #include "replay/trace/text.h"
 
@@ -60,13 +61,6 @@ void kymo_unrecorded_print(const struct kymo_definitions *definitions, uint64_t 
 	}
 }
 
-static json_t *string(const char *text)
-{
-	json_t *value = json_string(text);
-
-	return value ? value : json_string("(not UTF-8)");
-}
-
 json_t *kymo_unrecorded_json(const struct kymo_definitions *definitions, uint64_t pid)
 {
 	const Kymo__Unrecorded *unrecorded;
@@ -81,8 +75,8 @@ json_t *kymo_unrecorded_json(const struct kymo_definitions *definitions, uint64_
 				json_pack("{so, so, so, so, sI}", "pid",
 					  unrecorded->pid ? json_integer(unrecorded->pid) : json_null(), "parent",
 					  parent ? json_integer(parent->number) : json_null(), "command",
-					  *unrecorded->command ? string(unrecorded->command) : json_null(), "reason",
-					  string(unrecorded->reason), "processes",
+					  *unrecorded->command ? kymo_json_text(unrecorded->command) : json_null(), "reason",
+					  kymo_json_text(unrecorded->reason), "processes",
 					  (json_int_t)(unrecorded->count ? unrecorded->count : 1)));
 	}
 	return array;

@@ -23,7 +23,7 @@ static void name_passed(const char *output, char passed[PATH_MAX + 8])
 	snprintf(passed, PATH_MAX + 8, "%.*s-passed%s", (int)stem, output, output + stem);
 }
 
-static void say(const struct kymo_attempts *attempts, uint64_t number, int status, const char *passed)
+static void print_attempt(const struct kymo_attempts *attempts, uint64_t number, int status, const char *passed)
 {
 	fprintf(stderr, "kymo: attempt %" PRIu64 " ", number);
 	if (WIFSIGNALED(status))
@@ -88,7 +88,7 @@ int kymo_record_until_failure(const struct kymo_attempts *attempts, void *contex
 		if (is_interrupted(status) || access(attempts->output, F_OK))
 			return kymo_launch_end(status);
 		if (status) {
-			say(attempts, number, status, passed);
+			print_attempt(attempts, number, status, passed);
 			if (number > 1)
 				show_difference(passed, attempts->output);
 			return kymo_launch_end(status);

@@ -34,7 +34,7 @@ struct wanted {
 	const char *verb;
 };
 
-static int trouble(const struct kymo_error *error)
+static int report_trouble(const struct kymo_error *error)
 {
 	/* The script that makes the page says itself what is wrong. */
 	if (*error->message)
@@ -92,7 +92,7 @@ static int write_page(const json_t *report, const char *path, struct kymo_error 
 	return result ? result : kymo_output_file_close(&file, make_page(report, file.out, error), error);
 }
 
-static int tell(struct kymo_diff *diff, const struct wanted *wanted, struct kymo_error *error)
+static int print_diff(struct kymo_diff *diff, const struct wanted *wanted, struct kymo_error *error)
 {
 	json_t *report = kymo_diff_describe(diff, error);
 	int result = 0;
@@ -137,7 +137,7 @@ static void close_side(struct kymo_side *side)
 	kymo_timeline_close(&side->timeline);
 }
 
-static int compare(const struct wanted *wanted)
+static int compare_runs(const struct wanted *wanted)
 {
 	struct kymo_diff *diff = calloc(1, sizeof *diff);
 	struct kymo_progress progress;
@@ -148,7 +148,7 @@ static int compare(const struct wanted *wanted)
 
 	if (!diff) {
 		kymo_fail(&error, -ENOMEM, "out of memory");
-		return trouble(&error);
+		return report_trouble(&error);
 	}
 	for (; open < 2 && !result; open += !result) {
 		sides[open] = &diff->comparison.forests[open].side;
@@ -159,9 +159,9 @@ static int compare(const struct wanted *wanted)
 		result = kymo_diff_run(diff, &wanted->options, &error);
 		kymo_progress_end(&progress);
 		if (!result)
-			result = tell(diff, wanted, &error);
+			result = print_diff(diff, wanted, &error);
 	}
-	status = result ? trouble(&error) : kymo_diff_is_same(diff) ? SAME : DIFFERENT;
+	status = result ? report_trouble(&error) : kymo_diff_is_same(diff) ? SAME : DIFFERENT;
 	kymo_diff_release(diff);
 	while (open)
 		close_side(sides[--open]);
@@ -230,10 +230,10 @@ static int run_diff(int argc, char **argv)
 		diff->ignored = ignored;
 		diff->sources = wanted.sources.count ? (const char *const *)wanted.sources.words : none;
 		diff->ignored_values = wanted.ignored_values.count ? (const char *const *)wanted.ignored_values.words : none;
-		status = compare(&wanted);
+		status = compare_runs(&wanted);
 	} else if (status < 0) {
 		kymo_fail(&error, -ENOMEM, "out of memory");
-		status = trouble(&error);
+		status = report_trouble(&error);
 	}
 	free(ignored);
 	kymo_words_free(&wanted.ignored);

@@ -77,7 +77,7 @@ static void put_text(FILE *out, const struct kymo_event *event)
 	putc_unlocked('\n', out);
 }
 
-static int print(struct kymo_timeline *timeline, struct wanted *wanted, struct kymo_error *error)
+static int print_events(struct kymo_timeline *timeline, struct wanted *wanted, struct kymo_error *error)
 {
 	/* In which test a thread is depends on what it did before. */
 	int64_t from_ns = wanted->walks ? INT64_MIN : wanted->slice.from_ns;
@@ -147,7 +147,7 @@ static int run_events(int argc, char **argv)
 	/* What is not asked for need not be rebuilt. */
 	if (wanted.kinds != UINT64_MAX)
 		timeline.rebuilt_kinds = wanted.kinds;
-	status = find_test(&timeline, &wanted, &error) || print(&timeline, &wanted, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
+	status = find_test(&timeline, &wanted, &error) || print_events(&timeline, &wanted, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
 	free(wanted.walks);
 	kymo_contexts_release(&wanted.contexts);
 	kymo_report_damage(&timeline.trace);

@@ -9,7 +9,7 @@
 #include "replay/trace/text.h"
 
 
-static void print(const struct kymo_index *index, const char *path)
+static void print_index(const struct kymo_index *index, const char *path)
 {
 	char chunks[KYMO_TEXT_BYTES], lines[KYMO_TEXT_BYTES], size[KYMO_TEXT_BYTES];
 	uint64_t line_events = 0;
@@ -33,7 +33,7 @@ static int run_index(int argc, char **argv)
 	status = kymo_open_trace(&indexed, argv[0], argv[optind], true);
 	if (status)
 		return status;
-	print(&indexed.index, argv[optind]);
+	print_index(&indexed.index, argv[optind]);
 	kymo_indexed_close(&indexed);
 	return KYMO_EXIT_OK;
 }

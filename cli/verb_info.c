@@ -39,7 +39,7 @@ static const char *clock_name(uint32_t mode)
 	return names[mode < 4 ? mode : 0];
 }
 
-static const char *ending(const struct kymo_timeline *timeline)
+static const char *ending_of(const struct kymo_timeline *timeline)
 {
 	if (timeline->definitions.ending)
 		return timeline->definitions.ending->reason;
@@ -243,7 +243,7 @@ static void print_text(const struct kymo_overview *overview, const char *path)
 	fputs("trace      ", stdout);
 	kymo_text_put(stdout, path);
 	fputs(" (", stdout);
-	kymo_text_put(stdout, ending(&overview->timeline));
+	kymo_text_put(stdout, ending_of(&overview->timeline));
 	fputs(")\n", stdout);
 	print_session(overview);
 	for (size_t i = 0; i < definitions->process_count; i++)
@@ -251,14 +251,6 @@ static void print_text(const struct kymo_overview *overview, const char *path)
 	kymo_unrecorded_print(definitions, 0);
 	print_totals(overview);
 	print_sources(definitions);
-}
-
-/* A JSON string of what may be no UTF-8. */
-static json_t *string(const char *text)
-{
-	json_t *value = json_string(text);
-
-	return value ? value : json_string("(not UTF-8)");
 }
 
 static json_t *json_kinds(const struct kymo_summary *summary)
@@ -295,7 +287,7 @@ static json_t *json_strings(char **strings, size_t count)
 	json_t *array = json_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(array, string(strings[i]));
+		json_array_append_new(array, kymo_json_text(strings[i]));
 	return array;
 }
 
@@ -319,21 +311,21 @@ static json_t *json_process(const struct kymo_overview *overview,
 			threads,
 			json_pack("{si, sI, so, sI, sI, so}", "thread", (int)stream->number, "tid",
 				  (json_int_t)(thread ? thread->native_id : 0), "name",
-				  thread && thread->name ? string(thread->name) : json_null(),
+				  thread && thread->name ? kymo_json_text(thread->name) : json_null(),
 				  "events", (json_int_t)summary->events, "lost",
 				  (json_int_t)summary->lost, "lost_why", json_lost(summary)));
 	}
 	object = json_pack("{si, si, so, so, ss, so}", "process", (int)process->number, "pid",
 			   (int)process->pid, "parent",
 			   process->parent ? json_integer(process->parent->number) : json_null(),
-			   "folder", string(process->folder), "end",
+			   "folder", kymo_json_text(process->folder), "end",
 			   kymo_describe_end(timeline, process, text), "threads", threads);
 	if (definition)
 		json_object_update_new(
 			object,
-			json_pack("{so, so, so}", "executable", string(definition->executable), "argv",
+			json_pack("{so, so, so}", "executable", kymo_json_text(definition->executable), "argv",
 				  json_strings(definition->argv, definition->n_argv), "python",
-				  string(definition->python_version)));
+				  kymo_json_text(definition->python_version)));
 	if (end)
 		json_object_update_new(
 			object, json_pack("{si, sI, sI, sI, sI}", "status", (int)end->status,
@@ -359,13 +351,13 @@ static json_t *json_session(const Kymo__Session *session)
 	const Kymo__Config *config = session->config;
 	json_t *object = json_pack(
 		"{so, so, sI, so, so}", "argv", json_strings(session->argv, session->n_argv),
-		"directory", string(session->working_directory), "started_unix_ns",
-		(json_int_t)session->started_unix_ns, "host", string(session->host),
-		"kymo", string(session->kymo_version));
+		"directory", kymo_json_text(session->working_directory), "started_unix_ns",
+		(json_int_t)session->started_unix_ns, "host", kymo_json_text(session->host),
+		"kymo", kymo_json_text(session->kymo_version));
 
 	if (config)
 		json_object_update_new(
-			object, json_pack("{so, ss, ss, sb, sb, so}", "events", string(config->profile),
+			object, json_pack("{so, ss, ss, sb, sb, so}", "events", kymo_json_text(config->profile),
 					  "policy", policy_name(config->policy), "clock",
 					  clock_name(config->clock_mode), "branch_bits",
 					  config->branch_bits, "once", config->once, "values", json_values(config->values)));
@@ -384,7 +376,7 @@ static void print_json(const struct kymo_overview *overview)
 		json_array_append_new(processes,
 				      json_process(overview, &definitions->processes[i]));
 	object = json_pack("{so, sb, so, so, sI, sI, so, sI, so, sI, sI, sf, sf, sI, sI}", "ending",
-			   string(ending(timeline)), "complete", timeline->trace.is_complete,
+			   kymo_json_text(ending_of(timeline)), "complete", timeline->trace.is_complete,
 			   "session",
 			   definitions->session ? json_session(definitions->session) : json_null(),
 			   "processes", processes, "events", (json_int_t)total->events,

@@ -119,7 +119,7 @@ static int build_command(struct recording *recording, char **rest, struct kymo_e
 	return result ? kymo_fail(error, result, "out of memory") : 0;
 }
 
-static bool exists(const char *path)
+static bool trace_exists(const char *path)
 {
 	char incomplete[PATH_MAX + 16];
 
@@ -153,7 +153,7 @@ static int choose_output(struct recording *recording, struct kymo_error *error)
 			snprintf(suffix, sizeof suffix, "-%u", again);
 		length = snprintf(path, PATH_MAX, "%s/kymo-%s-%s%s.kymo", directory,
 				  recording->name, when, suffix);
-		if (length < PATH_MAX - 16 && !exists(path))
+		if (length < PATH_MAX - 16 && !trace_exists(path))
 			return 0;
 	}
 	return kymo_fail(error, -EEXIST, "cannot find a name for the trace in %s", directory);
@@ -245,14 +245,14 @@ static void print_failure(const struct recording *recording, const struct kymo_e
 }
 
 /* Have the reader end; what it leaves is for nobody. */
-static void discard(const struct recording *recording, struct kymo_session_page *page, const char *dir)
+static void discard_session(const struct recording *recording, struct kymo_session_page *page, const char *dir)
 {
 	kymo_store_release_u32(&page->stop_wanted, KYMO_STOP_DISCARD);
 	kymo_launch_wait_for_reader(page, dir, &recording->watcher);
 }
 
 /* Make the session @dir, and start its reader. */
-static int begin(struct recording *recording, char dir[KYMO_DIR_BYTES], struct kymo_session_page **page,
+static int begin_session(struct recording *recording, char dir[KYMO_DIR_BYTES], struct kymo_session_page **page,
 		 struct kymo_error *error)
 {
 	const struct kymo_reader_options reader = {0};
@@ -274,7 +274,7 @@ static int begin(struct recording *recording, char dir[KYMO_DIR_BYTES], struct k
 }
 
 /* Run the command to its end.  @status is as from waitpid(). */
-static int run(struct recording *recording, struct kymo_session_page *page, const char *dir, int *status,
+static int run_command(struct recording *recording, struct kymo_session_page *page, const char *dir, int *status,
 	       struct kymo_error *error)
 {
 	struct kymo_growth growth = {.output = recording->output, .directory = recording->directory, .began_ns = kymo_monotonic_ns()};
@@ -288,7 +288,7 @@ static int run(struct recording *recording, struct kymo_session_page *page, cons
 			cannot_run(recording, result);
 	}
 	if (result) {
-		discard(recording, page, dir);
+		discard_session(recording, page, dir);
 		return result;
 	}
 	recording->watcher = (struct kymo_watcher){0};
@@ -308,7 +308,7 @@ static int run(struct recording *recording, struct kymo_session_page *page, cons
 }
 
 /* Wait for the trace, and say what became of it.  False: there is none by its name. */
-static bool end(const struct recording *recording, struct kymo_session_page *page, const char *dir)
+static bool end_session(const struct recording *recording, struct kymo_session_page *page, const char *dir)
 {
 	struct kymo_error error;
 
@@ -328,7 +328,7 @@ static bool end(const struct recording *recording, struct kymo_session_page *pag
 }
 
 /* Once, into recording->output.  Returns an exit status, or ends as the command did. */
-static int record(struct recording *recording)
+static int record_once(struct recording *recording)
 {
 	struct kymo_session_page *page = NULL;
 	char dir[KYMO_DIR_BYTES];
@@ -337,16 +337,16 @@ static int record(struct recording *recording)
 
 	do {
 		recording->options.config.output = recording->output;
-		result = begin(recording, dir, &page, &error);
+		result = begin_session(recording, dir, &page, &error);
 		/* Another recording that began in the same second may have taken the name. */
 	} while (result == -EEXIST && !recording->options.output && !choose_output(recording, &error));
 	if (!result)
-		result = run(recording, page, dir, &status, &error);
+		result = run_command(recording, page, dir, &status, &error);
 	if (result) {
 		kymo_report(&error);
 		return recording->failure;
 	}
-	if (!end(recording, page, dir) && !status)
+	if (!end_session(recording, page, dir) && !status)
 		return KYMO_EXIT_FAILURE;
 	return kymo_launch_end(status);
 }
@@ -364,7 +364,7 @@ static int record_attempt(void *context)
 	struct recording *recording = context;
 
 	recording->options.config.quiet = recording->options.config.force = true;
-	return record(recording);
+	return record_once(recording);
 }
 
 static int run_record(int argc, char **argv)
@@ -399,7 +399,7 @@ static int run_record(int argc, char **argv)
 			},
 			&recording);
 	} else {
-		status = record(&recording);
+		status = record_once(&recording);
 	}
 out:
 	kymo_words_free(&recording.command);

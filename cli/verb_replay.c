@@ -38,7 +38,7 @@ static int go_to_start(struct kymo_replay *replay, const struct wanted *wanted, 
 	return 0;
 }
 
-static int run(struct kymo_index *index, const char *path, const struct wanted *wanted)
+static int run_console(struct kymo_index *index, const char *path, const struct wanted *wanted)
 {
 	struct kymo_replay replay;
 	struct kymo_error error;
@@ -61,7 +61,7 @@ static int open_and_run(const char *verb, const char *path, const struct wanted 
 
 	if (status)
 		return status;
-	status = run(&indexed.index, path, wanted);
+	status = run_console(&indexed.index, path, wanted);
 	kymo_indexed_close(&indexed);
 	return status;
 }

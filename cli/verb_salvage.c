@@ -36,7 +36,7 @@ static bool is_folder(const char *path)
 	return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 
-static int salvage(char **argv, const char *path, const char *output)
+static int salvage_path(char **argv, const char *path, const char *output)
 {
 	char meant[PATH_MAX], dir[PATH_MAX], incomplete[PATH_MAX];
 	const char *named = NULL;
@@ -80,7 +80,7 @@ static int run_salvage(int argc, char **argv)
 	const char *output = NULL;
 	int status = kymo_options_parse(&kymo_verb_salvage, argc, argv, &output, NULL);
 
-	return status < 0 ? salvage(argv, argv[optind], output) : status;
+	return status < 0 ? salvage_path(argv, argv[optind], output) : status;
 }
 
 const struct kymo_verb kymo_verb_salvage = {

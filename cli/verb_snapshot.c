@@ -11,7 +11,7 @@
 
 #define PATIENCE_NS 10000000000U
 
-static int snapshot(pid_t pid, struct kymo_error *error)
+static int snapshot_process(pid_t pid, struct kymo_error *error)
 {
 	struct kymo_session *session;
 	char dir[PATH_MAX];
@@ -40,7 +40,7 @@ static int run_snapshot(int argc, char **argv)
 		return KYMO_EXIT_USAGE;
 	if (!pid || pid > INT32_MAX)
 		return kymo_usage_error(argv, "PID: '%s' is not a process id", argv[optind]);
-	return snapshot((pid_t)pid, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
+	return snapshot_process((pid_t)pid, &error) ? kymo_report(&error) : KYMO_EXIT_OK;
 }
 
 const struct kymo_verb kymo_verb_snapshot = {

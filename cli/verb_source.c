@@ -76,7 +76,7 @@ static bool is_end_of(const char *end, const char *name)
 }
 
 /* The first place of the one file that is called @name, or whose name ends so. */
-static int find(const struct kymo_definitions *definitions, const char *name, const struct kymo_source_place **found,
+static int find_source(const struct kymo_definitions *definitions, const char *name, const struct kymo_source_place **found,
 		struct kymo_error *error)
 {
 	const struct kymo_source_place *places = definitions->sources;
@@ -101,7 +101,7 @@ static int find(const struct kymo_definitions *definitions, const char *name, co
 }
 
 /* Of the places of the name at *@place: text @number, or, of 0, the first one of a file, or the only one that was kept. */
-static int choose(const struct kymo_definitions *definitions, uint64_t number, const struct kymo_source_place **place,
+static int choose_text(const struct kymo_definitions *definitions, uint64_t number, const struct kymo_source_place **place,
 		  struct kymo_error *error)
 {
 	const struct kymo_source_place *first = *place;
@@ -123,15 +123,15 @@ static int choose(const struct kymo_definitions *definitions, uint64_t number, c
 	return 0;
 }
 
-static int print(struct kymo_timeline *timeline, const struct kymo_traced_process *process, uint64_t number, const char *name,
+static int print_source(struct kymo_timeline *timeline, const struct kymo_traced_process *process, uint64_t number, const char *name,
 		 struct kymo_error *error)
 {
 	const struct kymo_source_place *place;
 	struct kymo_source source;
-	int result = find(&timeline->definitions, name, &place, error);
+	int result = find_source(&timeline->definitions, name, &place, error);
 
 	if (!result && !process)
-		result = choose(&timeline->definitions, number, &place, error);
+		result = choose_text(&timeline->definitions, number, &place, error);
 	if (result)
 		return result;
 	result = process ? kymo_traced_source(timeline, process, place->file, &source, error)
@@ -179,7 +179,7 @@ static int run_source(int argc, char **argv)
 	if (wanted.pid && !process)
 		result = kymo_fail(&error, -ESRCH, "the trace has no process %" PRIu64, wanted.pid);
 	else if (argc - optind == 2)
-		result = print(&timeline, process, wanted.text, argv[optind + 1], &error);
+		result = print_source(&timeline, process, wanted.text, argv[optind + 1], &error);
 	else
 		print_list(&timeline);
 	kymo_report_damage(&timeline.trace);

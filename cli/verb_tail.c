@@ -107,7 +107,7 @@ static size_t near_end(const struct kymo_index_entry **chunks, size_t count, uin
 }
 
 /* Values are in the chunk that the cursor holds, so they are written while it is there. */
-static int keep(struct newest *newest, const struct kymo_event *event)
+static int keep_event(struct newest *newest, const struct kymo_event *event)
 {
 	struct kept *place = &newest->kept[newest->seen++ % newest->room];
 	size_t bytes;
@@ -129,20 +129,20 @@ static int keep(struct newest *newest, const struct kymo_event *event)
 	return fclose(out) ? -ENOMEM : 0;
 }
 
-static int take(struct newest *newest, const struct kymo_event *event)
+static int take_event(struct newest *newest, const struct kymo_event *event)
 {
 	if (newest->is_seeking)
-		return is_mark(newest, event) ? keep(newest, event) : 0;
+		return is_mark(newest, event) ? keep_event(newest, event) : 0;
 	if (!is_wanted(newest, event))
 		return 0;
 	if (is_shown(newest, event))
-		return keep(newest, event);
+		return keep_event(newest, event);
 	newest->folded++;
 	newest->last_folded = *event;
 	return 0;
 }
 
-static int collect_from(struct kymo_timeline *timeline, const struct kymo_stream *stream, size_t chunk,
+static int collect_from_chunk(struct kymo_timeline *timeline, const struct kymo_stream *stream, size_t chunk,
 			struct newest *newest, struct kymo_error *error)
 {
 	struct kymo_cursor cursor;
@@ -161,7 +161,7 @@ static int collect_from(struct kymo_timeline *timeline, const struct kymo_stream
 			result = 0;
 			break;
 		}
-		if (take(newest, &event)) {
+		if (take_event(newest, &event)) {
 			result = kymo_fail(error, -ENOMEM, "out of memory");
 			break;
 		}
@@ -191,7 +191,7 @@ static size_t count_until(struct kymo_timeline *timeline, const struct kymo_stre
 	return count;
 }
 
-static int collect(struct kymo_timeline *timeline, const struct kymo_stream *stream,
+static int collect_stream(struct kymo_timeline *timeline, const struct kymo_stream *stream,
 		   struct newest *newest, struct kymo_error *error)
 {
 	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
@@ -200,7 +200,7 @@ static int collect(struct kymo_timeline *timeline, const struct kymo_stream *str
 
 	/* Where few of the events are wanted the way back is longer. */
 	for (;;) {
-		int result = collect_from(timeline, stream, chunk, newest, error);
+		int result = collect_from_chunk(timeline, stream, chunk, newest, error);
 		size_t back = 2 * (count - chunk);
 
 		newest->is_cut = chunk && is_far_back(newest, chunks, count, chunk);
@@ -305,7 +305,7 @@ static void print_unrecorded_json(const struct kymo_definitions *definitions, ui
 	json_decref(unrecorded);
 }
 
-static int print(struct kymo_timeline *timeline, struct newest *newest, struct kymo_error *error)
+static int print_trace(struct kymo_timeline *timeline, struct newest *newest, struct kymo_error *error)
 {
 	const struct kymo_traced_process *process = NULL;
 
@@ -325,7 +325,7 @@ static int print(struct kymo_timeline *timeline, struct newest *newest, struct k
 			print_process(timeline, stream->process);
 		}
 		process = stream->process;
-		result = collect(timeline, stream, newest, error);
+		result = collect_stream(timeline, stream, newest, error);
 		if (result)
 			return result;
 		if (newest->as_json) {
@@ -356,7 +356,7 @@ static int find_mark(struct kymo_timeline *timeline, struct newest *newest, stru
 
 		if (newest->process && stream->process->pid != newest->process)
 			continue;
-		result = collect(timeline, stream, newest, error);
+		result = collect_stream(timeline, stream, newest, error);
 		if (result)
 			return result;
 		if (newest->seen && (!newest->until.stream || newest->kept[0].event.t_ns > newest->until.t_ns))
@@ -407,7 +407,7 @@ static const struct kymo_option options[] = {
 	{0},
 };
 
-static int tail(const char *path, struct newest *newest)
+static int tail_trace(const char *path, struct newest *newest)
 {
 	struct kymo_timeline timeline;
 	struct kymo_error error;
@@ -429,7 +429,7 @@ static int tail(const char *path, struct newest *newest)
 		status = kymo_report(&error);
 	} else {
 		newest->from_ns = start_of_last(&timeline, newest);
-		if (print(&timeline, newest, &error))
+		if (print_trace(&timeline, newest, &error))
 			status = kymo_report(&error);
 	}
 	kymo_report_damage(&timeline.trace);
@@ -453,7 +453,7 @@ static int run_tail(int argc, char **argv)
 	newest.is_all |= newest.as_json && !newest.shown.file;
 	newest.folds = !newest.is_all && !newest.shown.file;
 	if (status < 0)
-		status = tail(argv[optind], &newest);
+		status = tail_trace(argv[optind], &newest);
 	kymo_words_free(&newest.omitted);
 	return status;
 }

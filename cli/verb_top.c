@@ -39,7 +39,7 @@ static pid_t parent_of(pid_t pid)
 	return (pid_t)parent;
 }
 
-static void look_at(const char *dir, void *context)
+static void look_at_session(const char *dir, void *context)
 {
 	struct search *search = context;
 	struct kymo_session_page page;
@@ -64,7 +64,7 @@ static int find_trace(pid_t pid, char path[PATH_MAX], struct kymo_error *error)
 	int result = kymo_session_of_process(pid, dir, error);
 
 	if (result == -ENOENT) {
-		kymo_sessions_visit(look_at, &search);
+		kymo_sessions_visit(look_at_session, &search);
 		result = search.is_found ? 0 : result;
 	}
 	if (result)

@@ -12,7 +12,7 @@
 #include "replay/trace/text.h"
 
 /* Decode everything.  What is damaged is in timeline->trace.damage afterwards. */
-static int decode(struct kymo_timeline *timeline, const char *path, struct kymo_summary *summary,
+static int decode_trace(struct kymo_timeline *timeline, const char *path, struct kymo_summary *summary,
 		  struct kymo_error *error)
 {
 	int result = kymo_timeline_open(timeline, path, KYMO_TRACE_SCAN, error);
@@ -40,7 +40,7 @@ static bool index_is_good(const struct kymo_trace *scanned, const char *path)
 	return is_good;
 }
 
-static int verify(const char *verb, const char *path)
+static int verify_trace(const char *verb, const char *path)
 {
 	struct kymo_summary summary = {0};
 	struct kymo_timeline timeline = {0};
@@ -52,7 +52,7 @@ static int verify(const char *verb, const char *path)
 	int result;
 
 	kymo_progress_begin(&progress, verb, &timeline.trace.watch);
-	result = decode(&timeline, path, &summary, &error);
+	result = decode_trace(&timeline, path, &summary, &error);
 	kymo_progress_end(&progress);
 	if (result)
 		return kymo_report(&error);
@@ -93,7 +93,7 @@ static int run_verify(int argc, char **argv)
 {
 	int status = kymo_options_parse(&kymo_verb_verify, argc, argv, NULL, NULL);
 
-	return status < 0 ? verify(argv[0], argv[optind]) : status;
+	return status < 0 ? verify_trace(argv[0], argv[optind]) : status;
 }
 
 const struct kymo_verb kymo_verb_verify = {

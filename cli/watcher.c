@@ -176,7 +176,7 @@ static void tell_end(const struct kymo_watcher *watcher, pid_t tid)
 }
 
 /* Let the thread that has stopped go on, as if nobody had looked. */
-static void serve(const struct kymo_watcher *watcher, pid_t tid, int status)
+static void serve_stop(const struct kymo_watcher *watcher, pid_t tid, int status)
 {
 	unsigned event = (unsigned)status >> 16;
 	int number = WSTOPSIG(status);
@@ -257,7 +257,7 @@ bool kymo_watcher_serve(const struct kymo_watcher *watcher, pid_t pid, int *stat
 
 	while ((tid = waitpid(-1, &how, WNOHANG | __WALL)) > 0) {
 		if (WIFSTOPPED(how)) {
-			serve(watcher, tid, how);
+			serve_stop(watcher, tid, how);
 		} else if (tid == pid) {
 			*status = how;
 			has_ended = true;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add(struct kymo_words *list, const char *word, size_t length)
+static int add_word(struct kymo_words *list, const char *word, size_t length)
 {
 	char *copy = strndup(word, length);
 	char **grown = copy ? reallocarray(list->words, list->count + 2, sizeof *grown) : NULL;
@@ -22,7 +22,7 @@ static int add(struct kymo_words *list, const char *word, size_t length)
 
 int kymo_words_add(struct kymo_words *list, const char *word)
 {
-	return add(list, word, strlen(word));
+	return add_word(list, word, strlen(word));
 }
 
 int kymo_words_split(struct kymo_words *list, const char *text)
@@ -33,7 +33,7 @@ int kymo_words_split(struct kymo_words *list, const char *text)
 		size_t length = strcspn(text, ":");
 
 		if (length)
-			result = add(list, text, length);
+			result = add_word(list, text, length);
 		text += length + (text[length] != '\0');
 	}
 	return result;
