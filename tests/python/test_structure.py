@@ -58,6 +58,18 @@ def test_include_directions(folder):
     assert not wrong
 
 
+def test_verbs_use_the_library_or_are_named():
+    """The rooms behind it that they use; what they share, and headers, are not in the table."""
+    text = (ROOT / "docs/decisions/0015-verbs-and-the-library.md").read_text()
+    named = {file: set(re.findall(r"`([^`]+)`", rooms)) for file, rooms in re.findall(r"^\| `(\w+\.c)` \| (.*?) \|", text, re.M)}
+    found = {path: {target.removeprefix("replay/").rpartition("/")[0]
+                    for target in re.findall(r'^#include "(replay/[^"]+)"', path.read_text(), re.M)} - {"library"}
+             for path in sorted((ROOT / "cli").glob("*.c"))}
+    assert named == {path.name: rooms for path, rooms in found.items() if path.name.startswith("verb_") and rooms}
+    others = {path.name for path, rooms in found.items() if rooms} - named.keys()
+    assert others <= set(re.findall(r"`(\w+\.c)`", text)), others
+
+
 def test_python_h_is_included_by_pyext_alone():
     wrong = [
         str(path)
