@@ -31,7 +31,7 @@ static int parse_hits(struct kymo_dap_point *point, const char *text, struct kym
 	if (*number < '0' || *number > '9' || errno || end[strspn(end, " ")])
 		return kymo_fail(error, -EINVAL, "hit count '%s': write 5, >5, >=5, <5, <=5 or %%5", text);
 	if (point->hits_compare == '%' && !point->hits_number)
-		return kymo_fail(error, -EINVAL, "hit count '%s': every zeroth is none", text);
+		return kymo_fail(error, -EINVAL, "hit count '%s' never matches", text);
 	return 0;
 }
 

@@ -118,7 +118,7 @@ static int handle(struct kymo_dap *dap, const json_t *message, struct kymo_error
 	int result;
 
 	if (!type || strcmp(type, "request") || !command || !json_is_integer(seq)) {
-		kymo_fail(&why, -EINVAL, "the client sent what is no request");
+		kymo_fail(&why, -EINVAL, "malformed DAP message: it is not a request");
 		kymo_dap_warn(&why);
 		return 0;
 	}

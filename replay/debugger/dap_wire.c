@@ -70,7 +70,7 @@ static int parse_header(const char *at, size_t bytes, size_t *length, struct kym
 			errno = 0;
 			*length = strtoull(value, &value_end, 10);
 			if (*value < '0' || *value > '9' || value_end != line_end)
-				return kymo_fail(error, -EPROTO, "the client sent a Content-Length that is no number");
+				return kymo_fail(error, -EPROTO, "malformed DAP header: Content-Length is not a number");
 			if (errno || *length > KYMO_DAP_MAX_MESSAGE)
 				return kymo_fail(error, -EPROTO, "the client sent a message of more than %u bytes",
 						 KYMO_DAP_MAX_MESSAGE);
@@ -101,7 +101,7 @@ static int read_frame(struct kymo_dap_wire *wire, size_t *length, struct kymo_er
 			return kymo_fail(error, -EPROTO, "the client stopped in the middle of a header");
 	}
 	if (!end)
-		return kymo_fail(error, -EPROTO, "the client sent what is no header");
+		return kymo_fail(error, -EPROTO, "malformed DAP header");
 	result = parse_header(header, (size_t)(end + 2 - header), length, error);
 	wire->at += (size_t)(end + 4 - header);
 	while (!result && wire->count - wire->at < *length) {
@@ -124,12 +124,12 @@ int kymo_dap_read(struct kymo_dap_wire *wire, json_t **message, struct kymo_erro
 	*message = json_loadb(wire->bytes + wire->at, length, JSON_ALLOW_NUL, &why);
 	wire->at += length;
 	if (!*message)
-		return kymo_fail(error, -EBADMSG, "the client sent what is no JSON: %s, at byte %d", why.text,
+		return kymo_fail(error, -EBADMSG, "malformed DAP message: %s, at byte %d", why.text,
 				 why.position);
 	if (json_is_object(*message))
 		return 1;
 	json_decref(*message);
-	return kymo_fail(error, -EBADMSG, "the client sent JSON that is no object");
+	return kymo_fail(error, -EBADMSG, "malformed DAP message: it is not a JSON object");
 }
 
 static int write_all(int fd, const char *bytes, size_t count, struct kymo_error *error)

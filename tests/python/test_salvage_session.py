@@ -63,7 +63,7 @@ def test_the_file_may_have_another_name(left, kymo, events, tmp_path):
 def test_a_session_that_is_gone_is_said(left, kymo, tmp_path):
     shutil.rmtree(left)
     done = kymo("salvage", tmp_path / "t.kymo.incomplete")
-    assert "the session of " in done.stderr and "events that were not written yet are missing" in done.stderr
+    assert "the session of " in done.stderr and "which were not written yet, are missing" in done.stderr
     assert "not written yet are missing" in json.loads(kymo("info", "--json", tmp_path / "t.kymo").stdout)["ending"]
 
 
