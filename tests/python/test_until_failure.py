@@ -74,7 +74,7 @@ def test_the_first_fails(attempts):
 def test_nothing_is_replaced_unasked(attempts):
     (attempts.folder / "run-passed.kymo").write_text("precious")
     done = attempts(2, [0, 0])
-    assert done.returncode == 1 and "run-passed.kymo exists" in done.stderr
+    assert done.returncode == 1 and "run-passed.kymo already exists" in done.stderr
     assert (attempts.folder / "run-passed.kymo").read_text() == "precious"
     assert attempts(2, [1], "-f").returncode == 1
     assert traces(attempts.folder) == {"run.kymo"}  # the old one is of another run
