@@ -87,6 +87,14 @@ def test_lines_of_prose_have_100_columns_at_most(document):
     assert [f"{document}:{number}: {line}" for number, line in prose(document) if len(line) > 100] == []
 
 
+def test_files_that_contributing_names_are_there():
+    """All but those of its examples, and what is built."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"`((?:[a-z_]+/)+[\w.-]*)`", text)) | set(re.findall(r"tests/python/test_\w+\.py", text))
+    named = {name for name in named if not re.search("^build/|threads|3_16|TARGET", name)}
+    assert len(named) > 40 and not [name for name in sorted(named) if not (ROOT / name).exists()]
+
+
 @pytest.mark.skipif(not shutil.which("groff"), reason="there is no groff")
 def test_the_pages_are_well_formed():
     for page in MAN.glob("*.1"):
