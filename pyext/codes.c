@@ -8,7 +8,7 @@
 
 #include "pyext/code_filter.h"
 #include "pyext/events/arms.h"
-#include "pyext/events/monitor.h"
+#include "pyext/tool.h"
 #include "pyext/kept_sources.h"
 #include "pyext/locks.h"
 #include "pyext/strings.h"
@@ -270,7 +270,7 @@ static void remember(struct kymo_python *python, struct kymo_code *known)
 static void ask_for(const struct kymo_python *python, struct kymo_code *known, unsigned long events)
 {
 	if (known->is_wanted && events)
-		known->events_are_on = kymo_monitor_set_local(python, known->code, events);
+		known->events_are_on = kymo_tool_set_local(python, known->code, events);
 }
 
 struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)

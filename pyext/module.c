@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "format/project_paths.h"
-#include "pyext/events/callbacks.h"
+#include "pyext/events/flow_frames.h"
 #include "pyext/codes.h"
 #include "pyext/names.h"
 #include "pyext/recording.h"

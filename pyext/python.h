@@ -57,10 +57,13 @@ struct kymo_python {
 	struct kymo_python *next;
 };
 
-/* The calling interpreter's; made at the first call.  NULL with an exception set. */
+/* The calling interpreter's; made at the first call (host.c).  NULL with an exception set. */
 struct kymo_python *kymo_python_get(void);
 
 /* The same if it has been made; otherwise NULL. */
 struct kymo_python *kymo_python_find(void);
+
+/* From now on it is found.  For host.c alone. */
+void kymo_python_add(struct kymo_python *python);
 
 #endif

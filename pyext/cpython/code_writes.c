@@ -7,7 +7,7 @@
 
 #include "internal/pycore_code.h"
 #include "internal/pycore_instruments.h"
-#include "pyext/events/monitor.h"
+#include "pyext/tool.h"
 
 /* How an element of the table behind INSTRUMENTED_LINE lies. */
 enum layout { UNKNOWN_LAYOUT, PAIRS, PACKED };
@@ -201,8 +201,8 @@ static bool is_right(const struct test *test)
 	Py_ssize_t lines;
 
 	for (size_t i = 0; i < KINDS; i++)
-		events |= kymo_monitor_mask(kinds[i]);
-	if (!kymo_monitor_set_local(test->python, test->code, events) || !run(test))
+		events |= kymo_tool_mask(kinds[i]);
+	if (!kymo_tool_set_local(test->python, test->code, events) || !run(test))
 		return false;
 	lines = count(test, OFF_LINE);
 	if (lines < 2 || count(test, 2) != 2 || count(test, 3) != 1 || count(test, -1) != 3 || !is_unchanged(test))
@@ -211,7 +211,7 @@ static bool is_right(const struct test *test)
 	    count(test, 2) != 2 || count(test, 3) != 1 || count(test, -1) != 3)
 		return false;
 	/* CPython finds what it needs to take the rest back. */
-	return kymo_monitor_set_local(test->python, test->code, 0) && run(test) && !PyList_GET_SIZE(test->told) &&
+	return kymo_tool_set_local(test->python, test->code, 0) && run(test) && !PyList_GET_SIZE(test->told) &&
 	       is_unchanged(test);
 }
 
@@ -223,7 +223,7 @@ static bool listen(const struct kymo_python *python, PyObject *told)
 	for (size_t i = 0; i < KINDS; i++) {
 		PyObject *callback = told ? PyCFunction_New(&tellers[i > 0], told) : Py_NewRef(Py_None);
 
-		is_done &= callback && kymo_monitor_register(python, kymo_monitor_mask(kinds[i]), callback);
+		is_done &= callback && kymo_tool_register(python, kymo_tool_mask(kinds[i]), callback);
 		Py_XDECREF(callback);
 	}
 	return is_done;

@@ -6,7 +6,7 @@
 #include "format/flow.h"
 #include "pyext/events/arms.h"
 #include "pyext/cpython/code_writes.h"
-#include "pyext/events/places.h"
+#include "pyext/line_entries.h"
 
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last)
 {
@@ -113,7 +113,7 @@ void kymo_arms_read(struct kymo_code *known)
 {
 	PyCodeObject *code = known->code;
 	PyObject *bytecode = kymo_code_bytes(code);
-	int32_t *lines = kymo_places_lines(code);
+	int32_t *lines = kymo_code_lines(code);
 	struct kymo_flow flow;
 	uint8_t *counts;
 

@@ -38,18 +38,6 @@ extern const struct kymo_event kymo_events[];
 /* As kymo_events, for recordings from which lines are rebuilt. */
 extern const struct kymo_event kymo_flow_events[];
 
-/*
- * For what happens outside a callback, in such a recording: say where the frame on top is.  @before: the one that was
- * known to be before the producer was made ready.  Returns the producer, ready for an event, or NULL if it is lost.
- */
-struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *before);
-
-/*
- * Ready for an event of @code, whose frame is on top, in a recording from which lines are rebuilt; @enters: it is not known
- * to be there yet.  NULL: the event is not recorded; if it is lost, it is counted already.
- */
-struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters);
-
 /* Callbacks that write values, then have @record record the event: see pyext/values/value_callbacks.c. */
 PyObject *kymo_start_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *kymo_return_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);

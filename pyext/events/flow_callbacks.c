@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What runs once per event in a recording from which lines are rebuilt.
- *
- * Such a recording says once, by entries and exits, which frame is on top of a thread's stack; what happens in
- * that frame names no code.  So a callback must know that the frame on top is the one that whoever decodes takes for it:
- * the producer's frame register.  Where it is not (generators that pass an exception on without running, an exception
- * before the first instruction, stacks that are switched in C), the whole stack is told anew.
  */
-#include "pyext/cpython/frames.h"
+#include "pyext/events/flow_frames.h"
 
 #include "pyext/events/event_records.h"
-#include "pyext/events/monitor.h"
 
 kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
 {
@@ -21,136 +15,6 @@ kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
 kymo_inline bool is_of(const void *frame, PyObject *code)
 {
 	return (PyObject *)kymo_frame_code(frame) == code;
-}
-
-/* @frame, or the next one that it returns to, directly or not, and that is recorded. */
-static const void *recorded_frame(struct kymo_python *python, const void *frame)
-{
-	for (; frame; frame = kymo_frame_caller(frame)) {
-		PyObject *code = (PyObject *)kymo_frame_code(frame);
-		const struct kymo_code *known;
-
-		/* Often there are dozens, as where a test runner is left out. */
-		if (kymo_code_is_left_out(python, code))
-			continue;
-		known = kymo_code_get(python, code);
-		if (known && known->is_wanted)
-			break;
-	}
-	return frame;
-}
-
-/* @known's code is the code register, without a record: it is that of the frame on top. */
-kymo_inline void set_code(struct kymo_producer *p, PyObject *code, const struct kymo_code *known)
-{
-	p->code = code;
-	p->sites = known->sites;
-}
-
-/*
- * A greenlet may go on in another frame without an event: then no more is taken for granted than the next event says.  The
- * producer's frame has an address that is none until settle() has looked.
- */
-kymo_inline void doubt_frames(const struct kymo_python *python, struct kymo_producer *p)
-{
-	if (kymo_unlikely(python->switches_stacks)) {
-		kymo_forget_frames(p);
-		p->frame = (const void *)((uintptr_t)p->frame | 1);
-	}
-}
-
-static const void *without_doubt(const void *frame)
-{
-	return (const void *)((uintptr_t)frame & ~(uintptr_t)1);
-}
-
-/*
- * Greenlets may have run between the last event and this one, of the same frame: each switch to one counts this up.  So does
- * Context.run(), as it begins and as it ends; one switch alone leaves another frame on top.
- */
-static bool has_switched(const struct kymo_python *python, struct kymo_producer *p)
-{
-	uint64_t now, since;
-
-	if (kymo_likely(!python->switches_stacks))
-		return false;
-	now = PyThreadState_Get()->context_ver;
-	since = now - p->contexts_seen;
-	p->contexts_seen = now;
-	return since > 1;
-}
-
-/*
- * Have @top, the frame that is on top, be known to be.  @before was, before there was room for a record; NULL: none was.
- * A chunk that began since then has told the stack, but not that it is another.
- */
-static struct kymo_producer *match_stack(struct kymo_python *python, const void *before, const void *top)
-{
-	struct kymo_producer *p = kymo_producer;
-	bool is_other = has_switched(python, p);
-
-	p->frame = without_doubt(p->frame);
-	before = without_doubt(before);
-	if (before && (is_other || before != top))
-		return kymo_append_stack(&python->host, KYMO_EXTENDED_OTHER_STACK);
-	return p->frame == top ? p : kymo_append_stack(&python->host, KYMO_EXTENDED_STACK);
-}
-
-/* What an event does with the stack.  STAYS: exits are of the frame on top. */
-enum way { STAYS, ENTERS, THROWS };
-
-/*
- * A generator that passes an exception on to the one it delegates to is on the stack meanwhile, without running.  What
- * called it may do so again, from another place and without an event: so the stack is told.
- */
-static bool may_pass_on(enum way way, const void *top)
-{
-	return way == THROWS && kymo_frame_can_yield(kymo_frame_caller(top));
-}
-
-/*
- * Ready for an event of @code in the frame on top or, if its @way leads into one, in a frame above that; NULL if it is
- * not recorded.
- */
-static kymo_out_of_line struct kymo_producer *settle(PyObject *self, PyObject *code, enum way way)
-{
-	struct kymo_python *python = python_of(self);
-	struct kymo_code *known = kymo_code_get(python, code);
-	struct kymo_producer *p = kymo_producer;
-	const void *top = kymo_frame_now(), *before;
-
-	if (!known || !known->is_wanted || !known->sites)
-		return NULL;
-	/* Events of no frame, as compiled modules may make them.  An exception in a frame that is still being made, as for generator expressions of 3.15. */
-	if (!top || (PyObject *)kymo_frame_code(top) != code)
-		return NULL;
-	kymo_claim(p, &python->host);
-	before = p->frame;
-	if (may_pass_on(way, top)) {
-		p->frame = NULL;
-		if (!python->switches_stacks)
-			before = NULL;
-	}
-	if (!kymo_is_ready(p) && !(p = kymo_refill_for(self)))
-		return NULL;
-	kymo_check_switch(p, &python->host);
-	if (way != STAYS)
-		top = recorded_frame(python, kymo_frame_caller(top));
-	python->entering = way != STAYS;
-	p = match_stack(python, before, top);
-	python->entering = false;
-	if (!p)
-		return NULL;
-	if (known->has_lines && !known->lines_are_on)
-		known->lines_are_on = kymo_monitor_add_lines(python, code);
-	if (way == STAYS)
-		set_code(p, code, known);
-	return p;
-}
-
-struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, bool enters)
-{
-	return settle(self, code, enters ? ENTERS : STAYS);
 }
 
 /* The address of no frame, below the outermost one. */
@@ -174,18 +38,6 @@ static void append_caller(struct kymo_producer *p)
 		kymo_append_lasti(p, kymo_frame_lasti(p->frame));
 }
 
-struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *before)
-{
-	const void *top = recorded_frame(python, kymo_frame_now());
-	struct kymo_producer *p = match_stack(python, before, top);
-
-	if (p && top)
-		kymo_append_lasti(p, kymo_frame_lasti(top));
-	if (p)
-		doubt_frames(python, p);
-	return p;
-}
-
 kymo_inline struct kymo_caller registers(const struct kymo_producer *p)
 {
 	return (struct kymo_caller){p->frame, p->code, p->sites};
@@ -197,8 +49,8 @@ kymo_inline void push(PyObject *self, struct kymo_producer *p, struct kymo_calle
 {
 	*p->top++ = caller;
 	p->frame = frame;
-	set_code(p, code, known);
-	doubt_frames(python_of(self), p);
+	kymo_flow_set_code(p, code, known);
+	kymo_flow_doubt_frames(python_of(self), p);
 }
 
 /* @caller: the registers before the records of the entry, which set them. */
@@ -225,7 +77,7 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 	bool is_coroutine = PyCode_Check(args[0]) && kymo_is_coroutine(args[0]);
 	/* A task's start is not to be missed, even where it cannot be recorded. */
 	uint32_t task = is_coroutine ? kymo_task_now(python_of(self), args, true) : KYMO_ID_UNKNOWN;
-	struct kymo_producer *p = settle(self, args[0], ENTERS);
+	struct kymo_producer *p = kymo_flow_ready(self, args[0], KYMO_ENTERS);
 	const struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	struct kymo_caller caller;
 
@@ -291,7 +143,7 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 	const struct kymo_code *known;
 	struct kymo_caller caller;
 
-	p = settle(self, args[0], kind == KYMO_PY_THROW ? THROWS : ENTERS);
+	p = kymo_flow_ready(self, args[0], kind == KYMO_PY_THROW ? KYMO_THROWS : KYMO_ENTERS);
 	known = kymo_code_of(python_of(self), args[0]);
 	if (!p)
 		return kymo_skip_event(self, args[0]);
@@ -364,13 +216,13 @@ kymo_inline void pop(PyObject *self, struct kymo_producer *p)
 	p->frame = caller->frame;
 	p->code = caller->code;
 	p->sites = caller->sites;
-	doubt_frames(python_of(self), p);
+	kymo_flow_doubt_frames(python_of(self), p);
 }
 
 static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const *args, enum kymo_kind kind,
 						 bool is_timed)
 {
-	struct kymo_producer *p = settle(self, args[0], STAYS);
+	struct kymo_producer *p = kymo_flow_ready(self, args[0], KYMO_STAYS);
 	const void *caller;
 
 	if (!p)
@@ -379,7 +231,7 @@ static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const
 		exception(self, p, args, kind, is_timed);
 	else
 		place(p, args, kind, is_timed);
-	caller = recorded_frame(python_of(self), kymo_frame_caller(kymo_frame_now()));
+	caller = kymo_recorded_frame(python_of(self), kymo_frame_caller(kymo_frame_now()));
 	if (!caller)
 		caller = below_all(self);
 	if (p->top != p->callers && p->top[-1].frame == caller) {
@@ -387,7 +239,7 @@ static kymo_out_of_line PyObject *exit_elsewhere(PyObject *self, PyObject *const
 	} else {
 		kymo_forget_frames(p);
 		p->frame = caller;
-		doubt_frames(python_of(self), p);
+		kymo_flow_doubt_frames(python_of(self), p);
 	}
 	Py_RETURN_NONE;
 }
@@ -434,10 +286,10 @@ static PyObject *unwind_timed(PyObject *self, PyObject *const *args, size_t Py_U
 	static PyObject *name(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs),              \
 			      PyObject *Py_UNUSED(names))                                                  \
 	{                                                                                                  \
-		struct kymo_producer *p = settle(self, args[0], STAYS);                                    \
+		struct kymo_producer *p = kymo_flow_ready(self, args[0], KYMO_STAYS);                                    \
 		PyObject *answer = p ? record : kymo_skip_event(self, args[0]);                            \
                                                                                                            \
-		doubt_frames(python_of(self), kymo_producer);                                              \
+		kymo_flow_doubt_frames(python_of(self), kymo_producer);                                              \
 		return answer;                                                                             \
 	}
 
@@ -455,11 +307,11 @@ static PyObject *line(PyObject *self, PyObject *const *args, size_t Py_UNUSED(na
 	struct kymo_producer *p = kymo_producer;
 
 	if (kymo_unlikely(!frame || p->frame != frame || p->code != args[0] || !is_ready(self, p)))
-		p = settle(self, args[0], STAYS);
+		p = kymo_flow_ready(self, args[0], KYMO_STAYS);
 	if (!p)
 		return kymo_skip_event(self, args[0]);
 	kymo_append1(p, KYMO_LINE, kymo_long_value(args[1]));
-	doubt_frames(python_of(self), p);
+	kymo_flow_doubt_frames(python_of(self), p);
 	Py_RETURN_NONE;
 }
 
@@ -491,11 +343,11 @@ kymo_inline PyObject *append_site(PyObject *self, struct kymo_producer *p, PyObj
 	if (!has_one_side)
 		is_taken = units(args[2]) != unit + 1 + (site >> 15);
 	kymo_append_site(p, site, is_taken);
-	doubt_frames(python_of(self), p);
+	kymo_flow_doubt_frames(python_of(self), p);
 	Py_RETURN_NONE;
 }
 
-/* Ready for an event of @code after a return to it; settle() where there is more to do. */
+/* Ready for an event of @code after a return to it; kymo_flow_ready() where there is more to do. */
 kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 {
 	const void *frame = kymo_frame_running();
@@ -504,8 +356,8 @@ kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 
 	if (kymo_unlikely(!frame || p->frame != frame || !is_of(frame, code) || !known || !is_ready(self, p) ||
 			  known->has_lines))
-		return settle(self, code, STAYS);
-	set_code(p, code, known);
+		return kymo_flow_ready(self, code, KYMO_STAYS);
+	kymo_flow_set_code(p, code, known);
 	return p;
 }
 

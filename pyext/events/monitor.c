@@ -7,14 +7,9 @@
 #include "pyext/cpython/code_writes.h"
 #include "pyext/codes.h"
 #include "pyext/events/places.h"
+#include "pyext/tool.h"
 #include "pyext/tasks.h"
 #include "pyext/values/capture.h"
-
-/*
- * In this order: the standard library suggests uses for 0, 1, 2 and 5, of which nobody follows the last, optimizers; other tools,
- * such as ddtrace, count on 3 and 4, which it leaves free.
- */
-static const int tool_ids[KYMO_TOOL_IDS] = {5, 4, 3, 0, 1, 2};
 
 #define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
 #define ENTRIES (EVENT(PY_START) | EVENT(PY_RESUME))
@@ -87,42 +82,6 @@ static PyObject *callback_new(struct kymo_python *python, const struct kymo_even
 	return (PyObject *)callback;
 }
 
-/* Borrowed, and NULL with an exception set if a program has removed it. */
-static PyObject *monitoring(void)
-{
-	PyObject *module = PySys_GetObject("monitoring");
-
-	if (!module)
-		PyErr_SetString(PyExc_RuntimeError, "kymo: sys.monitoring is not available");
-	return module;
-}
-
-/* The bit of @event in masks of sys.monitoring; 0 with an exception set. */
-static unsigned long event_mask(const struct kymo_event *event)
-{
-	PyObject *events = monitoring() ? PyObject_GetAttrString(monitoring(), "events") : NULL;
-	PyObject *value = events ? PyObject_GetAttrString(events, event->name) : NULL;
-	unsigned long mask = value ? PyLong_AsUnsignedLong(value) : 0;
-
-	Py_XDECREF(value);
-	Py_XDECREF(events);
-	return PyErr_Occurred() ? 0 : mask;
-}
-
-static const struct kymo_event *find_event(enum kymo_kind kind)
-{
-	const struct kymo_event *event = kymo_events;
-
-	while (event->kind != kind)
-		event++;
-	return event;
-}
-
-unsigned long kymo_monitor_mask(enum kymo_kind kind)
-{
-	return event_mask(find_event(kind));
-}
-
 /* Those of @config, in the terms of this CPython. */
 static uint64_t wanted_events(const Kymo__Config *config)
 {
@@ -154,91 +113,9 @@ static const struct kymo_event *as_wanted(const struct kymo_event *event, uint64
 	return event->kind == KYMO_CALL && events & C_EVENTS ? &kymo_event_ignored_call : NULL;
 }
 
-/* A new reference to the name of the tool that holds @id, or to None. */
-static PyObject *tool_name(int id)
-{
-	return monitoring() ? PyObject_CallMethod(monitoring(), "get_tool", "i", id) : NULL;
-}
-
-static bool fail_without_tool(void)
-{
-	PyObject *names = PyList_New(0);
-	PyObject *separator = PyUnicode_FromString(", ");
-	PyObject *text = NULL;
-
-	for (int id = 0; names && id < KYMO_TOOL_IDS; id++) {
-		PyObject *name = tool_name(id);
-		PyObject *item = name ? PyUnicode_FromFormat("%S (%d)", name, id) : NULL;
-
-		if (!item || PyList_Append(names, item) < 0)
-			Py_CLEAR(names);
-		Py_XDECREF(item);
-		Py_XDECREF(name);
-	}
-	if (names && separator)
-		text = PyUnicode_Join(separator, names);
-	if (text)
-		PyErr_Format(PyExc_RuntimeError, "kymo: no free tool id in sys.monitoring: %U", text);
-	Py_XDECREF(text);
-	Py_XDECREF(separator);
-	Py_XDECREF(names);
-	return false;
-}
-
 static const struct kymo_event *events_of(const Kymo__Config *config)
 {
 	return config->flow ? kymo_flow_events : kymo_events;
-}
-
-static bool take_tool(struct kymo_python *python)
-{
-	for (int i = 0; i < KYMO_TOOL_IDS; i++) {
-		PyObject *name = tool_name(tool_ids[i]);
-		PyObject *done;
-
-		if (!name)
-			return false;
-		Py_DECREF(name);
-		if (name != Py_None)
-			continue;
-		done = PyObject_CallMethod(monitoring(), "use_tool_id", "is", tool_ids[i], "kymo");
-		if (!done)
-			return false;
-		Py_DECREF(done);
-		python->tool = tool_ids[i];
-		return true;
-	}
-	return fail_without_tool();
-}
-
-bool kymo_monitor_register(const struct kymo_python *python, unsigned long mask, PyObject *callback)
-{
-	PyObject *before =
-		PyObject_CallMethod(monitoring(), "register_callback", "ikO", python->tool, mask, callback);
-
-	Py_XDECREF(before);
-	return before;
-}
-
-static bool set_events(const struct kymo_python *python, unsigned long mask)
-{
-	PyObject *done = PyObject_CallMethod(monitoring(), "set_events", "ik", python->tool, mask);
-
-	Py_XDECREF(done);
-	return done;
-}
-
-/* True if no other tool has an id; false with an exception set if that cannot be told. */
-static bool is_alone(const struct kymo_python *python)
-{
-	for (int id = 0; id < KYMO_TOOL_IDS; id++) {
-		PyObject *name = id == python->tool ? Py_NewRef(Py_None) : tool_name(id);
-
-		Py_XDECREF(name);
-		if (name != Py_None)
-			return false;
-	}
-	return true;
 }
 
 /*
@@ -247,7 +124,7 @@ static bool is_alone(const struct kymo_python *python)
  */
 static bool restart_places(const struct kymo_python *python)
 {
-	PyObject *done = is_alone(python) ? PyObject_CallMethod(monitoring(), "restart_events", NULL) : NULL;
+	PyObject *done = kymo_tool_is_alone(python) ? PyObject_CallMethod(kymo_tool_monitoring(), "restart_events", NULL) : NULL;
 
 	Py_XDECREF(done);
 	return !PyErr_Occurred();
@@ -257,17 +134,17 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 {
 	uint64_t events = wanted_events(config);
 
-	if (PyErr_Occurred() || !monitoring() || !take_tool(python) || !restart_places(python) ||
-	    !kymo_code_writes_begin(python, config, is_alone(python)) || PyErr_Occurred())
+	if (PyErr_Occurred() || !kymo_tool_monitoring() || !kymo_tool_take(python) || !restart_places(python) ||
+	    !kymo_code_writes_begin(python, config, kymo_tool_is_alone(python)) || PyErr_Occurred())
 		return false;
 	/* For code whose lines cannot be. */
 	if (config->flow)
 		events |= EVENT(LINE);
 	for (const struct kymo_event *each = events_of(config); each->name; each++) {
 		const struct kymo_event *event = as_wanted(each, events);
-		unsigned long mask = event ? event_mask(event) : 0;
+		unsigned long mask = event ? kymo_tool_mask(event->kind) : 0;
 		PyObject *callback = mask ? callback_new(python, event, config) : NULL;
-		bool is_done = !event || (callback && kymo_monitor_register(python, mask, callback));
+		bool is_done = !event || (callback && kymo_tool_register(python, mask, callback));
 
 		Py_XDECREF(callback);
 		if (!is_done)
@@ -279,8 +156,8 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 /* Those that only code has that was entered before.  PY_THROW may be what enters it. */
 static unsigned long exceptions_within(void)
 {
-	return kymo_monitor_mask(KYMO_RAISE) | kymo_monitor_mask(KYMO_RERAISE) | kymo_monitor_mask(KYMO_EXCEPTION_HANDLED) |
-	       kymo_monitor_mask(KYMO_PY_UNWIND);
+	return kymo_tool_mask(KYMO_RAISE) | kymo_tool_mask(KYMO_RERAISE) | kymo_tool_mask(KYMO_EXCEPTION_HANDLED) |
+	       kymo_tool_mask(KYMO_PY_UNWIND);
 }
 
 bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config, bool is_early)
@@ -291,13 +168,13 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 	for (const struct kymo_event *event = events_of(config); event->name; event++) {
 		/* C_RETURN and C_RAISE come with CALL, and are no events to enable. */
 		if (as_wanted(event, events) && !(UINT64_C(1) << event->kind & C_EVENTS))
-			mask |= event_mask(event);
+			mask |= kymo_tool_mask(event->kind);
 	}
 	kymo_tasks_begin(python, config->events & EVENT(PY_START) && !config->once);
 	python->local_events = python->local_exceptions = python->local_calls = 0;
 	/* Where calls are instrumented, sys.setprofile() returns to a profiler that did not see it called: the module `profile` fails. */
 	if (config->flow && KYMO_HAS_SILENT_GENERATORS && !(config->events & CALLS)) {
-		python->local_calls = kymo_monitor_mask(KYMO_CALL);
+		python->local_calls = kymo_tool_mask(KYMO_CALL);
 		mask &= ~python->local_calls;
 	}
 	if (is_early && KYMO_HAS_LOCAL_EXCEPTIONS && python->is_filtered && (events & ENTRIES) == ENTRIES) {
@@ -305,44 +182,20 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 		mask &= ~python->local_exceptions;
 	}
 	if (is_early && kymo_places_are_local(config)) {
-		unsigned long start = event_mask(&kymo_events[0]);
+		unsigned long start = kymo_tool_mask(KYMO_PY_START);
 
-		python->line_event = kymo_monitor_mask(KYMO_LINE);
+		python->line_event = kymo_tool_mask(KYMO_LINE);
 		python->local_events = mask & ~start;
 		mask = start;
 	}
-	return !PyErr_Occurred() && set_events(python, mask);
-}
-
-bool kymo_monitor_set_local(const struct kymo_python *python, PyCodeObject *code, unsigned long events)
-{
-	PyObject *raised = PyErr_GetRaisedException();
-	PyObject *done = monitoring() ? PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool,
-							    code, events)
-				      : NULL;
-
-	Py_XDECREF(done);
-	PyErr_Clear();
-	PyErr_SetRaisedException(raised);
-	return done;
-}
-
-bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code)
-{
-	PyObject *raised = PyErr_GetRaisedException();
-	unsigned long line = kymo_monitor_mask(KYMO_LINE);
-	bool is_done = line && kymo_monitor_set_local(python, (PyCodeObject *)code, line | python->local_exceptions);
-
-	PyErr_Clear();
-	PyErr_SetRaisedException(raised);
-	return is_done;
+	return !PyErr_Occurred() && kymo_tool_set_events(python, mask);
 }
 
 static bool reset_code(const struct kymo_python *python, struct kymo_code *code, unsigned long mask)
 {
 	code->is_disabled = code->lines_are_on = code->events_are_on = false;
 	for (int turn = 0; turn < 2; turn++) {
-		PyObject *done = PyObject_CallMethod(monitoring(), "set_local_events", "iOk", python->tool, code->code,
+		PyObject *done = PyObject_CallMethod(kymo_tool_monitoring(), "set_local_events", "iOk", python->tool, code->code,
 						     turn ? 0 : mask);
 
 		if (!done)
@@ -359,7 +212,7 @@ static bool reset_code(const struct kymo_python *python, struct kymo_code *code,
  */
 static bool reset_places(struct kymo_python *python)
 {
-	unsigned long mask = event_mask(&kymo_events[0]);
+	unsigned long mask = kymo_tool_mask(KYMO_PY_START);
 
 	for (size_t i = 0; i < sizeof(python->codes) / sizeof(*python->codes); i++) {
 		for (struct kymo_code *code = python->codes[i]; code; code = code->next) {
@@ -375,13 +228,13 @@ static bool release_tool(struct kymo_python *python)
 {
 	PyObject *done;
 
-	if (!monitoring() || !set_events(python, 0) || !reset_places(python))
+	if (!kymo_tool_monitoring() || !kymo_tool_set_events(python, 0) || !reset_places(python))
 		return false;
 	for (const struct kymo_event *event = kymo_events; event->name; event++) {
-		if (!kymo_monitor_register(python, event_mask(event), Py_None))
+		if (!kymo_tool_register(python, kymo_tool_mask(event->kind), Py_None))
 			return false;
 	}
-	done = PyObject_CallMethod(monitoring(), "free_tool_id", "i", python->tool);
+	done = PyObject_CallMethod(kymo_tool_monitoring(), "free_tool_id", "i", python->tool);
 	Py_XDECREF(done);
 	return done;
 }

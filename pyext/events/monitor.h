@@ -16,18 +16,6 @@ PyObject *kymo_callback_type(void);
 bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config);
 bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config, bool is_early);
 
-/* The bit of @kind, which this CPython has, in masks of sys.monitoring; 0 with an exception set. */
-unsigned long kymo_monitor_mask(enum kymo_kind kind);
-
-/* Have @callback, or None, called for the event of @mask; false with an exception set. */
-bool kymo_monitor_register(const struct kymo_python *python, unsigned long mask, PyObject *callback);
-
-/* Have @events, and no others, for @code alone; false if that failed.  Leaves the thread's exception as it is. */
-bool kymo_monitor_set_local(const struct kymo_python *python, PyCodeObject *code, unsigned long events);
-
-/* LINE events for @code alone; false if that failed.  Leaves the thread's exception as it is. */
-bool kymo_monitor_add_lines(const struct kymo_python *python, PyObject *code);
-
 /*
  * No events from now on; the tool id is free again, and no place in the code stays switched off
  * for the next tool that gets it.

@@ -5,8 +5,9 @@
 
 #include "pyext/events/arms.h"
 #include "pyext/cpython/code_writes.h"
-#include "pyext/events/monitor.h"
 #include "pyext/events/places.h"
+#include "pyext/line_entries.h"
+#include "pyext/tool.h"
 
 #define EVENT(kind) (UINT64_C(1) << KYMO_##kind)
 #define LOCAL (EVENT(LINE) | EVENT(BRANCH) | EVENT(BRANCH_LEFT) | EVENT(BRANCH_RIGHT))
@@ -15,77 +16,6 @@ bool kymo_places_are_local(const Kymo__Config *config)
 {
 	return config->once && config->events & EVENT(PY_START) && config->events & EVENT(LINE) &&
 	       !(config->events & ~(EVENT(PY_START) | LOCAL));
-}
-
-/* Forms of an entry of co_linetable that say how the line changes. */
-enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NO_LINE = 15 };
-
-struct line_table {
-	const uint8_t *at, *end;
-	uint32_t unit, units; /* of the entry */
-	int64_t line;
-};
-
-static uint64_t take_varint(struct line_table *table)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; table->at < table->end && shift < 60; shift += 6) {
-		uint8_t byte = *table->at++;
-
-		value |= (uint64_t)(byte & 0x3f) << shift;
-		if (!(byte & 0x40))
-			break;
-	}
-	return value;
-}
-
-/* Go on to the next entry with a line. */
-static bool next_line(struct line_table *table)
-{
-	while (table->at < table->end) {
-		unsigned head = *table->at++, form = head >> 3 & 15;
-
-		table->unit += table->units;
-		table->units = (head & 7) + 1;
-		if (form == NO_COLUMNS || form == LONG) {
-			uint64_t change = take_varint(table);
-
-			table->line += change & 1 ? -(int64_t)(change >> 1) : (int64_t)(change >> 1);
-		} else if (form >= ONE_LINE && form < NO_COLUMNS) {
-			table->line += form - ONE_LINE;
-		}
-		while (table->at < table->end && !(*table->at & 0x80))
-			table->at++;
-		if (form != NO_LINE)
-			return true;
-	}
-	return false;
-}
-
-static struct line_table lines_of(const PyCodeObject *code)
-{
-	const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable);
-
-	return (struct line_table){
-		.at = bytes,
-		.end = bytes + PyBytes_GET_SIZE(code->co_linetable),
-		.line = code->co_firstlineno,
-	};
-}
-
-int32_t *kymo_places_lines(const PyCodeObject *code)
-{
-	size_t units = (size_t)Py_SIZE(code);
-	int32_t *lines = malloc((units + 1) * sizeof(*lines));
-
-	if (!lines)
-		return NULL;
-	memset(lines, -1, (units + 1) * sizeof(*lines));
-	for (struct line_table table = lines_of(code); next_line(&table);)
-		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++)
-			lines[unit] = (int32_t)table.line;
-	return lines;
 }
 
 static bool is_marked(const struct kymo_code *known, int64_t line)
@@ -105,11 +35,11 @@ static bool mark(struct kymo_code *known, int64_t line)
 /* Count the lines of @known that can have an event; false: they cannot be counted. */
 static bool count_lines(struct kymo_code *known)
 {
-	struct line_table table = lines_of(known->code);
+	struct kymo_line_entry table = kymo_line_entries(known->code);
 	uint32_t found = 0;
 	int64_t last = 0;
 
-	while (next_line(&table)) {
+	while (kymo_line_entry_next(&table)) {
 		if (table.line < known->first_line || table.line - known->first_line > UINT16_MAX)
 			return false;
 		if (table.line > known->first_line + last)
@@ -121,7 +51,7 @@ static bool count_lines(struct kymo_code *known)
 		return false;
 	/* The first line is that of whatever makes a function of the code, and PY_START tells of it, too. */
 	mark(known, 0);
-	for (table = lines_of(known->code); next_line(&table);)
+	for (table = kymo_line_entries(known->code); kymo_line_entry_next(&table);)
 		found += mark(known, table.line - known->first_line);
 	memset(known->lines, 0, known->line_count / 8 + 1);
 	mark(known, 0);
@@ -138,7 +68,7 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
 	/* Modules and bodies of classes run once: to watch them would cost more than it saves. */
 	if (known->code->co_flags & CO_OPTIMIZED && !known->lines && count_lines(known) && !known->lines_left)
 		events &= ~python->line_event;
-	known->lines_are_on = !events || kymo_monitor_set_local(python, known->code, events);
+	known->lines_are_on = !events || kymo_tool_set_local(python, known->code, events);
 }
 
 /* Switch LINE off wherever a line begins that was seen. */
@@ -149,7 +79,7 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 
 	if (!known->lines)
 		return;
-	for (struct line_table table = lines_of(known->code); next_line(&table);) {
+	for (struct kymo_line_entry table = kymo_line_entries(known->code); kymo_line_entry_next(&table);) {
 		if (!is_marked(known, table.line - known->first_line))
 			continue;
 		for (uint32_t unit = table.unit; unit < table.unit + table.units && unit < units; unit++) {
@@ -182,7 +112,7 @@ bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, u
 		return false;
 	known->lines_left -= mark(known, (int64_t)line - known->first_line);
 	if (!known->lines_left && !kymo_arms_are_pending(known))
-		return kymo_monitor_set_local(python, known->code, python->local_events & ~python->line_event);
+		return kymo_tool_set_local(python, known->code, python->local_events & ~python->line_event);
 	/* Not at each line that is new: the whole code object is looked at. */
 	if (kymo_places_are_often(known) && !(known->lines_left & (known->lines_left - 1)))
 		quiet(python, known);

@@ -19,9 +19,6 @@
 /* Events of @config can be asked for code by code, as long as no other code than that on the stack has begun. */
 bool kymo_places_are_local(const Kymo__Config *config);
 
-/* The line of each code unit, -1: none; to be freed.  NULL: no memory. */
-int32_t *kymo_places_lines(const PyCodeObject *code);
-
 /* Ask for those of the code on the calling thread's stack, which has begun already; kymo_code_get() asks for its exceptions. */
 void kymo_places_begin(struct kymo_python *python);
 

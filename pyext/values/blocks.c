@@ -3,12 +3,16 @@
 #include "pyext/cpython/frames.h"
 #include "pyext/cpython/object_layout.h"
 
+#include <stdlib.h>
+
 #include "pyext/values/capture.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "format/varint.h"
+#include "pyext/secrets.h"
+#include "pyext/values/types.h"
 
 /* Values from this size on are told by their place where the chunk has them. */
 #define SAME_BYTES 16
@@ -166,4 +170,34 @@ void kymo_values_forget_frame(struct kymo_value_recorder *values, const void *fr
 void kymo_values_forget(struct kymo_value_recorder *values)
 {
 	values->told_count += 1U << KYMO_TOLD_BITS;
+}
+
+bool kymo_values_begin(struct kymo_python *python, const Kymo__Config *config)
+{
+	const Kymo__Values *wanted = config->values;
+	struct kymo_value_recorder *values = python->values;
+
+	if (!wanted || !wanted->scope || config->once) {
+		/* A thread may be in a callback of the last recording. */
+		if (values)
+			values->scope = KYMO__VALUES__SCOPE__NONE;
+		return true;
+	}
+	if (!values && !(values = calloc(1, sizeof(*values))))
+		return PyErr_NoMemory(), false;
+	values->scope = wanted->scope;
+	values->is_flow = config->flow;
+	values->max_bytes = wanted->max_bytes;
+	values->writer.python = python;
+	values->writer.write = kymo_value_write_any;
+	values->writer.limits = (struct kymo_value_limits){
+		.depth = wanted->max_depth,
+		.items = wanted->max_items,
+		.text_bytes = wanted->max_text_bytes,
+	};
+	if (!kymo_secrets_set(python->secrets, wanted->redact, wanted->n_redact))
+		return PyErr_NoMemory(), false;
+	kymo_value_types_forget(python);
+	python->values = values;
+	return true;
 }

@@ -12,35 +12,6 @@
 /* Of a name in a block, and of what says that its value is CUT. */
 #define NAME_BYTES 6U
 
-bool kymo_values_begin(struct kymo_python *python, const Kymo__Config *config)
-{
-	const Kymo__Values *wanted = config->values;
-	struct kymo_value_recorder *values = python->values;
-
-	if (!wanted || !wanted->scope || config->once) {
-		/* A thread may be in a callback of the last recording. */
-		if (values)
-			values->scope = KYMO__VALUES__SCOPE__NONE;
-		return true;
-	}
-	if (!values && !(values = calloc(1, sizeof(*values))))
-		return PyErr_NoMemory(), false;
-	values->scope = wanted->scope;
-	values->is_flow = config->flow;
-	values->max_bytes = wanted->max_bytes;
-	values->writer.python = python;
-	values->writer.limits = (struct kymo_value_limits){
-		.depth = wanted->max_depth,
-		.items = wanted->max_items,
-		.text_bytes = wanted->max_text_bytes,
-	};
-	if (!kymo_secrets_set(python->secrets, wanted->redact, wanted->n_redact))
-		return PyErr_NoMemory(), false;
-	kymo_value_types_forget(python);
-	python->values = values;
-	return true;
-}
-
 bool kymo_values_are_at(const struct kymo_python *python, enum kymo_kind kind)
 {
 	if (!python->values || !python->values->scope)

@@ -70,6 +70,9 @@ static inline size_t kymo_utf8(uint8_t *out, Py_UCS4 c)
 	return 4;
 }
 
+/* CUT: there is no room. */
+void kymo_value_put_cut(struct kymo_value_writer *w);
+
 /* A list of items, whose number is known only when there was room for them. */
 struct kymo_value_list {
 	uint8_t *kept_at;
@@ -79,6 +82,39 @@ struct kymo_value_list {
 /* Of @count items those that the limits let through are to be written. */
 struct kymo_value_list kymo_value_list_begin(struct kymo_value_writer *w, uint64_t count);
 void kymo_value_list_end(struct kymo_value_writer *w, const struct kymo_value_list *list);
+
+/* All of it is told, and each count of it is one byte. */
+kymo_inline bool kymo_value_is_short(const struct kymo_value_writer *w, PyObject *text)
+{
+	size_t length = (size_t)PyUnicode_GET_LENGTH(text);
+
+	return PyUnicode_IS_ASCII(text) && length < 0x80 && length <= w->limits.text_bytes &&
+	       length + KYMO_VALUE_HEAD <= kymo_value_room(w);
+}
+
+kymo_inline void kymo_value_put_short(struct kymo_value_writer *w, PyObject *text)
+{
+	size_t length = (size_t)PyUnicode_GET_LENGTH(text);
+	const uint8_t *from = PyUnicode_DATA(text);
+	uint8_t *at = w->at;
+
+	at[0] = KYMO_VALUE_STR;
+	at[1] = at[2] = at[3] = (uint8_t)length; /* code points, bytes, bytes that follow */
+	at += 4;
+	w->at = at + length;
+	if (length > 16) {
+		memcpy(at, from, length);
+	} else if (length >= 8) {
+		memcpy(at, from, 8);
+		memcpy(at + length - 8, from + length - 8, 8);
+	} else if (length >= 4) {
+		memcpy(at, from, 4);
+		memcpy(at + length - 4, from + length - 4, 4);
+	} else {
+		for (size_t i = 0; i < length; i++)
+			at[i] = from[i];
+	}
+}
 
 /* One more item: false if it is enough, or if there is no room. */
 kymo_inline bool kymo_value_list_next(const struct kymo_value_writer *w, const struct kymo_value_list *list)
@@ -99,6 +135,8 @@ void kymo_value_put_part(struct kymo_value_writer *w, PyObject *object);
 Py_ssize_t kymo_value_put_characters(struct kymo_value_writer *w, int kind, const void *data, Py_ssize_t length);
 /* The same of a str, which may be anything: else "?". */
 void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text);
+/* A STR, of an exact str. */
+void kymo_value_put_string(struct kymo_value_writer *w, PyObject *object);
 /* A STR of what is in UTF-8 already. */
 void kymo_value_put_str(struct kymo_value_writer *w, const char *text, size_t bytes);
 /* count and bytes of that, cut between characters; and of bytes that are no text. */

@@ -9,6 +9,7 @@
 #include "pyext/cpython/frames.h"
 
 #include "pyext/events/event_records.h"
+#include "pyext/events/flow_frames.h"
 #include "pyext/values/capture.h"
 
 /* Beside values: their head, and the open branches before them. */
@@ -26,7 +27,7 @@ static struct kymo_producer *refill(PyObject *self, PyObject *code)
 	struct kymo_producer *p;
 
 	if (python->values->is_flow)
-		return kymo_flow_ready(self, code, ((struct kymo_callback *)self)->event->enters);
+		return kymo_flow_ready(self, code, ((struct kymo_callback *)self)->event->enters ? KYMO_ENTERS : KYMO_STAYS);
 	p = kymo_refill_for(self);
 	if (p)
 		kymo_check_switch(p, &python->host);

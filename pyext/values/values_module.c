@@ -36,7 +36,7 @@ static bool write_with(struct kymo_value_writer *w, PyObject *redact, PyObject *
 PyObject *kymo_encode_value(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
 {
 	static char *names[] = {"object", "depth", "items", "text_bytes", "redact", "room", NULL};
-	struct kymo_value_writer writer = {.limits = {.depth = 2, .items = 20, .text_bytes = 200}};
+	struct kymo_value_writer writer = {.write = kymo_value_write_any, .limits = {.depth = 2, .items = 20, .text_bytes = 200}};
 	PyObject *object, *redact = NULL, *written = NULL;
 	unsigned int room = 65536;
 	uint8_t *bytes;

@@ -25,6 +25,7 @@ struct kymo_value_limits {
 
 struct kymo_value_writer {
 	struct kymo_python *python; /* names types */
+	void (*write)(struct kymo_value_writer *w, PyObject *object); /* kymo_value_write_any, for values in values */
 	struct kymo_value_limits limits;
 	uint8_t *at, *end; /* what is written next, and behind the room that there is */
 	uint32_t depth;
@@ -48,7 +49,13 @@ static inline void kymo_value_begin(struct kymo_value_writer *writer)
  * Write @object, NULL: UNBOUND, and move @writer->at.  There is always room for one byte at @writer->end, so that a value for which
  * there is no room is CUT.  Never fails.
  */
-void kymo_value_write(struct kymo_value_writer *writer, PyObject *object);
+static inline void kymo_value_write(struct kymo_value_writer *writer, PyObject *object)
+{
+	writer->write(writer, object);
+}
+
+/* What does that: every kind of value may hold any other. */
+void kymo_value_write_any(struct kymo_value_writer *writer, PyObject *object);
 
 /*
  * A number that differs, as far as that is cheap to see, when another object is at the same address or what it holds has changed: of
