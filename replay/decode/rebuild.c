@@ -48,82 +48,6 @@ struct kymo_rebuild *kymo_rebuild_copy(const struct kymo_rebuild *rebuild)
 	return copy;
 }
 
-static void lose(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
-{
-	rebuild->out->is_unknown = !frame->is_fresh;
-	frame->place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
-	frame->raised = KYMO_NO_UNIT;
-}
-
-/* An exception that was raised in @frame has been handled there: it goes on at the handler. */
-static bool enter_handler(struct kymo_rebuilt_frame *frame)
-{
-	const struct kymo_handler *handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->raised);
-
-	if (!handler)
-		return false;
-	frame->place.cur = KYMO_NO_UNIT;
-	frame->place.next = handler->target;
-	frame->raised = KYMO_NO_UNIT;
-	return true;
-}
-
-/* Take the frame on top to @unit, and what happens on the way to the output. */
-static bool try_walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end)
-{
-	struct kymo_rebuilt *out = rebuild->out;
-
-	if (!kymo_flow_walk(frame->flow, &frame->place, unit, end, &out->steps, &out->step_count))
-		return false;
-	frame->is_idle &= !out->step_count;
-	out->steps_code = frame->code;
-	out->steps_code_id = frame->code_id;
-	return true;
-}
-
-/*
- * The same for what happens in the middle of the instruction.  It may be one that has told its branch or jump
- * already, and goes on.
- */
-static bool try_walk_into(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
-{
-	if (frame->place.cur == unit && frame->place.next != KYMO_NO_UNIT && kymo_flow_lasts(frame->flow, unit))
-		return true;
-	return try_walk(rebuild, frame, unit, KYMO_WALK_TO);
-}
-
-static void walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end)
-{
-	if (frame->is_fresh || (frame->raised != KYMO_NO_UNIT && !enter_handler(frame)) ||
-	    !try_walk(rebuild, frame, unit, end))
-		lose(rebuild, frame, unit);
-	frame->is_fresh = false;
-}
-
-void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
-{
-	struct kymo_rebuilt_frame *frame = top(rebuild);
-	uint32_t unit;
-
-	if (!frame || !frame->flow || raw == KYMO_NO_UNIT)
-		return;
-	unit = locate(frame, raw);
-	frame->is_copied &= unit == frame->place.cur;
-	if (frame->raised != KYMO_NO_UNIT) {
-		struct kymo_rebuilt_frame handled = *frame;
-
-		/* A destructor may run while the exception is on its way, wherever the interpreter says that
-		 * it is; what the handler leads to, comes after it. */
-		if (!enter_handler(&handled) || !try_walk_into(rebuild, &handled, unit))
-			return;
-		*frame = handled;
-	} else if (!try_walk_into(rebuild, frame, unit)) {
-		lose(rebuild, frame, unit);
-	}
-	frame->is_fresh = false;
-	frame->place.prev = kymo_flow_unit_before(frame->flow, raw);
-}
-
 static void set_event(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, unsigned kind, uint64_t offset)
 {
 	rebuild->out->kind = kind;
@@ -224,7 +148,7 @@ static void be_at(struct kymo_rebuild *rebuild, const struct kymo_record *record
 
 	set_event(rebuild, frame, record->kind, record->a);
 	if (frame && frame->flow)
-		walk(rebuild, frame, locate(frame, record->a), KYMO_WALK_TO);
+		kymo_rebuild_walk(rebuild, frame, locate(frame, record->a), KYMO_WALK_TO);
 }
 
 void kymo_rebuild_return(struct kymo_rebuild *rebuild)
@@ -300,24 +224,24 @@ static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *rec
 	set_event(rebuild, frame, record->kind, record->a);
 	if (!frame || !frame->flow)
 		return;
-	if (frame->raised != KYMO_NO_UNIT && !enter_handler(frame))
-		lose(rebuild, frame, locate(frame, raw));
+	if (frame->raised != KYMO_NO_UNIT && !kymo_rebuild_enter_handler(frame))
+		kymo_rebuild_lose(rebuild, frame, locate(frame, raw));
 	unit = find_raise(rebuild, frame, raw);
 	set_place(rebuild, frame, raw);
 	if (frame->is_fresh) {
-		lose(rebuild, frame, unit);
-	} else if (unit != frame->place.cur && !try_walk(rebuild, frame, unit, KYMO_WALK_TO)) {
+		kymo_rebuild_lose(rebuild, frame, unit);
+	} else if (unit != frame->place.cur && !kymo_rebuild_try_walk(rebuild, frame, unit, KYMO_WALK_TO)) {
 		uint32_t jump = is_before(rebuild, KYMO_CPYTHON_3_13)
 					? kymo_flow_find_jump(frame->flow, &frame->place, raw + 1)
 					: KYMO_NO_UNIT;
 
-		if (jump == KYMO_NO_UNIT || !try_walk(rebuild, frame, jump, KYMO_WALK_TO))
-			lose(rebuild, frame, unit);
+		if (jump == KYMO_NO_UNIT || !kymo_rebuild_try_walk(rebuild, frame, jump, KYMO_WALK_TO))
+			kymo_rebuild_lose(rebuild, frame, unit);
 		else
 			unit = jump;
 	} else if (unit == frame->place.cur && frame->place.next != KYMO_NO_UNIT &&
-		   !try_walk_into(rebuild, frame, unit)) {
-		lose(rebuild, frame, unit);
+		   !kymo_rebuild_try_walk_into(rebuild, frame, unit)) {
+		kymo_rebuild_lose(rebuild, frame, unit);
 	}
 	frame->is_fresh = false;
 	at = instruction(frame, unit);
@@ -338,14 +262,14 @@ static void take_branch(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame 
 
 	if (is_taken && at->op == KYMO_OP_FOR_ITER)
 		next = kymo_flow_loop_end(kymo_flow_of(frame->flow), at);
-	walk(rebuild, frame, unit, KYMO_WALK_TO);
+	kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 	set_event(rebuild, frame, KYMO_BRANCH, unit);
 	rebuild->out->dest = frame->place.next = next;
 }
 
 static void take_right(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
-	walk(rebuild, frame, unit, KYMO_WALK_TO);
+	kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 	set_event(rebuild, frame, KYMO_BRANCH_RIGHT, unit);
 	rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;
 }
@@ -356,15 +280,15 @@ static void take_left(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 	uint32_t source = unit;
 
 	if (at->op == KYMO_OP_FOR_ITER) {
-		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.next = at->next;
 	} else if (at->op == KYMO_OP_NOT_TAKEN) {
-		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.next = at->next;
 		/* The END_SEND before it; where LINE has an event at this instruction, it is what ran last itself. */
 		source = kymo_flow_line(frame->flow, unit) == KYMO_LINE_NONE ? unit - 1 : unit;
 	} else {
-		walk(rebuild, frame, unit, KYMO_WALK_NOT_TAKEN);
+		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_NOT_TAKEN);
 		frame->place = (struct kymo_place){at->next, instruction(frame, at->next)->next, at->next};
 	}
 	set_event(rebuild, frame, KYMO_BRANCH_LEFT, source);
@@ -387,11 +311,11 @@ static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *re
 	}
 	if (instruction(frame, unit)->op == KYMO_OP_CALL) {
 		/* A generator was made: the interpreter has the frame in the caches of the call. */
-		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.prev = unit + 1;
 		set_event(rebuild, frame, KYMO_CALL, unit);
 	} else if (kymo_op_is_jump(instruction(frame, unit)->op)) {
-		walk(rebuild, frame, unit, KYMO_WALK_TO);
+		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 		set_event(rebuild, frame, KYMO_JUMP, unit);
 		rebuild->out->dest = frame->place.next = instruction(frame, unit)->target;
 	} else if (is_before(rebuild, KYMO_CPYTHON_3_14)) {
@@ -410,7 +334,7 @@ static void handle(struct kymo_rebuild *rebuild, const struct kymo_record *recor
 
 	set_event(rebuild, frame, record->kind, record->a);
 	if (frame && frame->flow && frame->raised != KYMO_NO_UNIT)
-		enter_handler(frame);
+		kymo_rebuild_enter_handler(frame);
 }
 
 bool kymo_rebuild_open(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_next,

@@ -131,6 +131,20 @@ void kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_
  */
 bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_other);
 
+/* What @frame did up to @unit is not known. */
+void kymo_rebuild_lose(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit);
+/* An exception that was raised in @frame has been handled there: it goes on at the handler.  False: there is none. */
+bool kymo_rebuild_enter_handler(struct kymo_rebuilt_frame *frame);
+/* Take the frame on top to @unit, and what happens on the way to the output; false: no way leads there. */
+bool kymo_rebuild_try_walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end);
+/*
+ * The same for what happens in the middle of the instruction.  It may be one that has told its branch or jump
+ * already, and goes on.
+ */
+bool kymo_rebuild_try_walk_into(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit);
+/* The same after an exception that was handled; where no way leads there, what it did is lost. */
+void kymo_rebuild_walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end);
+
 /* An entry, or a frame that has appeared: the frame below is at @raw, and what it did on the way goes to the output. */
 void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw);
 

@@ -103,28 +103,6 @@ void kymo_cursor_seek_time(struct kymo_cursor *cursor, int64_t t_ns)
 		kymo_cursor_seek_chunk(cursor, low - 1);
 }
 
-/* Why events are missing that nobody counted as lost. */
-static uint32_t untold_reasons(const struct kymo_cursor *cursor)
-{
-	const struct kymo_timeline *timeline = cursor->timeline;
-	const Kymo__Session *session = timeline->definitions.session;
-	uint32_t reasons = 0;
-
-	if (session && session->config && session->config->policy == KYMO_POLICY_OVERWRITE)
-		reasons = KYMO_LOSS_OVERWRITTEN;
-	return !reasons || timeline->trace.damage_count ? reasons | KYMO_LOSS_DAMAGED : reasons;
-}
-
-void kymo_cursor_miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, uint32_t reasons)
-{
-	uint64_t missing = next > cursor->expected ? next - cursor->expected : 0;
-
-	if (counted > missing)
-		counted = missing;
-	cursor->gaps[0] = (struct kymo_gap){missing - counted, untold_reasons(cursor)};
-	cursor->gaps[1] = (struct kymo_gap){counted, reasons};
-}
-
 void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id)
 {
 	if (id != cursor->code_id || !cursor->code)
@@ -132,20 +110,6 @@ void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id)
 	cursor->code_id = id;
 	cursor->line = cursor->code ? cursor->code->content->first_line : LINE_UNKNOWN;
 	cursor->offset = 0;
-}
-
-void kymo_cursor_keep_steps(struct kymo_cursor *cursor)
-{
-	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
-
-	if (!rebuilt->step_count)
-		return;
-	if (kymo_grow(&cursor->steps, &cursor->step_capacity, rebuilt->step_count, sizeof *cursor->steps)) {
-		rebuilt->step_count = 0;
-		rebuilt->is_unknown = true;
-	}
-	else
-		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
 }
 
 void kymo_cursor_read_stack(struct kymo_cursor *cursor, const uint8_t *block, size_t bytes)

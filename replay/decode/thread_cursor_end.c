@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The end of a thread: what is missing of it, and what may have run. */
+#include <string.h>
+
 #include "replay/decode/thread_cursor_registers.h"
 
 /* Where the run's clock was read first when the process had ended, or last of all. */
@@ -96,4 +98,40 @@ bool kymo_cursor_take_end(struct kymo_cursor *cursor, struct kymo_event *event)
 	}
 	kymo_cursor_set_rebuilt_time(cursor, event);
 	return true;
+}
+
+/* Why events are missing that nobody counted as lost. */
+static uint32_t untold_reasons(const struct kymo_cursor *cursor)
+{
+	const struct kymo_timeline *timeline = cursor->timeline;
+	const Kymo__Session *session = timeline->definitions.session;
+	uint32_t reasons = 0;
+
+	if (session && session->config && session->config->policy == KYMO_POLICY_OVERWRITE)
+		reasons = KYMO_LOSS_OVERWRITTEN;
+	return !reasons || timeline->trace.damage_count ? reasons | KYMO_LOSS_DAMAGED : reasons;
+}
+
+void kymo_cursor_miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, uint32_t reasons)
+{
+	uint64_t missing = next > cursor->expected ? next - cursor->expected : 0;
+
+	if (counted > missing)
+		counted = missing;
+	cursor->gaps[0] = (struct kymo_gap){missing - counted, untold_reasons(cursor)};
+	cursor->gaps[1] = (struct kymo_gap){counted, reasons};
+}
+
+void kymo_cursor_keep_steps(struct kymo_cursor *cursor)
+{
+	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
+
+	if (!rebuilt->step_count)
+		return;
+	if (kymo_grow(&cursor->steps, &cursor->step_capacity, rebuilt->step_count, sizeof *cursor->steps)) {
+		rebuilt->step_count = 0;
+		rebuilt->is_unknown = true;
+	}
+	else
+		memcpy(cursor->steps, rebuilt->steps, rebuilt->step_count * sizeof *cursor->steps);
 }
