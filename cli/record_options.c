@@ -259,9 +259,9 @@ static int apply_option(struct reading *reading, enum kymo_record_option option,
 }
 
 /* Returns an exit status, or -1 to go on. */
-static int read_command_line(struct kymo_record_options *options, int argc, char **argv)
+static int read_command_line(struct kymo_record_options *options, const struct kymo_verb *verb, int argc, char **argv)
 {
-	int status = kymo_options_parse(&kymo_verb_record, argc, argv, options, NULL);
+	int status = kymo_options_parse(verb, argc, argv, options, NULL);
 
 	if (status >= 0)
 		return status;
@@ -387,7 +387,7 @@ static int complete_options(struct reading *reading, struct kymo_error *error)
 	return result;
 }
 
-int kymo_record_options_parse(struct kymo_record_options *options, int argc, char **argv,
+int kymo_record_options_parse(struct kymo_record_options *options, const struct kymo_verb *verb, int argc, char **argv,
 			      const char *directory)
 {
 	struct reading reading = {.options = options, .directory = directory};
@@ -397,7 +397,7 @@ int kymo_record_options_parse(struct kymo_record_options *options, int argc, cha
 	*options = (struct kymo_record_options){.config = KYMO__CONFIG__INIT, .values = KYMO__VALUES__INIT};
 	options->config.policy = KYMO_POLICY_BLOCK;
 	options->config.clock_mode = KYMO_CLOCK_SAMPLED;
-	status = read_command_line(options, argc, argv);
+	status = read_command_line(options, verb, argc, argv);
 	if (status < 0 && complete_options(&reading, &error))
 		status = kymo_usage_error(argv, "%s", error.message);
 	return status;

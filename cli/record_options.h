@@ -53,11 +53,11 @@ struct kymo_record_options {
 extern const struct kymo_option kymo_record_rows[];
 
 /*
- * Fill @options; optind is then the first word of what is to be recorded.  Returns an exit
+ * Fill @options by the tables of @verb; optind is then the first word of what is to be recorded.  Returns an exit
  * status, with everything said, or -1 to go on.  Free @options in either case.
  */
 KYMO_MUST_CHECK
-int kymo_record_options_parse(struct kymo_record_options *options, int argc, char **argv,
+int kymo_record_options_parse(struct kymo_record_options *options, const struct kymo_verb *verb, int argc, char **argv,
 			      const char *directory);
 void kymo_record_options_free(struct kymo_record_options *options);
 

@@ -376,7 +376,7 @@ static int run_record(int argc, char **argv)
 
 	if (!getcwd(recording.directory, sizeof recording.directory))
 		strcpy(recording.directory, "/");
-	status = kymo_record_options_parse(options, argc, argv, recording.directory);
+	status = kymo_record_options_parse(options, &kymo_verb_record, argc, argv, recording.directory);
 	if (status >= 0)
 		goto out;
 	set_name(&recording, !options->flag		? argv[optind]

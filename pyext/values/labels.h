@@ -10,7 +10,7 @@
 #define KYMO_PYEXT_VALUES_LABELS_H
 
 #include "pyext/values/arrays.h"
-#include "pyext/values/arrow.h"
+#include "pyext/values/arrow_memory.h"
 
 #define KYMO_REFERENCES 16
 

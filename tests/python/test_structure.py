@@ -89,6 +89,11 @@ def test_internals_of_cpython_are_included_in_one_folder():
     assert users and all(user.startswith("pyext/cpython/") for user in users)
 
 
+def test_a_name_of_a_c_file_is_used_once():
+    names = [path.name for folder in MAY_INCLUDE for path in sources(folder)]
+    assert sorted(set(names)) == sorted(names)
+
+
 def test_memory_orders_are_named_in_one_file():
     users = {
         path.name

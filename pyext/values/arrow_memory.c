@@ -2,7 +2,7 @@
 #include "pyext/cpython/object_layout.h"
 
 #include "pyext/values/arrays.h"
-#include "pyext/values/arrow.h"
+#include "pyext/values/arrow_memory.h"
 #include "pyext/values/put.h"
 
 #define MAX_CHUNKS 64

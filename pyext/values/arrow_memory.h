@@ -7,8 +7,8 @@
  *
  * All functions: GIL held; nothing is borrowed for longer.
  */
-#ifndef KYMO_PYEXT_VALUES_ARROW_H
-#define KYMO_PYEXT_VALUES_ARROW_H
+#ifndef KYMO_PYEXT_VALUES_ARROW_MEMORY_H
+#define KYMO_PYEXT_VALUES_ARROW_MEMORY_H
 
 #include "pyext/values/writer.h"
 
