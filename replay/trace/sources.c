@@ -31,10 +31,11 @@ static const struct kymo_source_place *find(const struct kymo_definitions *defin
 					    uint32_t process, uint64_t id)
 {
 	size_t index = place_index(definitions, file, process, id);
-	const struct kymo_source_place *place = &definitions->sources[index];
+	const struct kymo_source_place *place;
 
 	if (index == definitions->source_count)
 		return NULL;
+	place = &definitions->sources[index];
 	return !strcmp(place->file, file) && place->process == process && place->id == id ? place : NULL;
 }
 
