@@ -7,7 +7,6 @@
 #include <xxhash.h>
 
 #include "pyext/code_filter.h"
-#include "pyext/events/arms.h"
 #include "pyext/tool.h"
 #include "pyext/kept_sources.h"
 #include "pyext/locks.h"
@@ -198,10 +197,8 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 			recent[i] = &nobody;
 	}
 	*link = known->next;
-	kymo_arms_forget(known);
-	free(known->lines);
-	free(known->names);
-	free(known->secrets);
+	kymo_covered_forget(&known->covered);
+	kymo_code_values_forget(&known->values);
 	free(known->sites);
 	free(known);
 	return 0;
@@ -296,12 +293,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 		known->decided = generation;
 		known->sights = 0;
 		known->id = KYMO_ID_UNKNOWN;
-		kymo_arms_forget(known);
-		free(known->lines);
-		known->lines = NULL;
-		known->has_started = false;
-		known->repeats = 0;
-		known->lines_left = 0;
+		kymo_covered_forget(&known->covered);
 		file = kymo_text(&arena, known->code->co_filename);
 		known->is_wanted = kymo_filter_wants(file);
 		ask_for(python, known, python->local_exceptions);

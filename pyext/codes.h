@@ -9,7 +9,9 @@
 #ifndef KYMO_PYEXT_CODES_H
 #define KYMO_PYEXT_CODES_H
 
+#include "pyext/events/covered.h"
 #include "pyext/python.h"
+#include "pyext/values/code_values.h"
 
 struct kymo_code {
 	/* One cache line for what events read. */
@@ -32,17 +34,8 @@ struct kymo_code {
 	bool events_are_on;  /* exceptions, or calls, were asked for of it alone */
 	uint32_t sights;     /* since the definition was lost */
 	uint16_t *sites;     /* flow: as kymo_flow_sites() has them; none for code whose lines are recorded */
-	uint8_t *secrets;    /* values: names in records VALUES whose values are left out, one bit each; NULL: none */
-	uint32_t *names;     /* values: those of co_names that are looked up in namespaces ... */
-	uint32_t names_count;
-	uint32_t values_room; /* ... bytes for the names of all that an event may tell */
-	uint8_t *arms;       /* coverage: the ways that each branch went, two bits a code unit; see pyext/events/arms.h */
-	struct kymo_told_arms *told_arms; /* ... those that LINE can tell; NULL: that has not been asked, or there are none */
-	bool has_started;    /* coverage: PY_START was recorded */
-	uint8_t repeats;     /* coverage: how often it or a branch came again; see kymo_places_repeat() */
-	uint8_t *lines;      /* coverage: those that were seen, one bit each from the first on ... */
-	uint32_t line_count; /* ... of so many, ... */
-	uint32_t lines_left; /* ... and how many were not; 0: or that is not watched */
+	struct kymo_code_values values;
+	struct kymo_covered covered;
 	struct kymo_code *next; /* in its chain */
 };
 

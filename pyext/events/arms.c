@@ -15,23 +15,23 @@ bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool
 	uint8_t *arms;
 
 	*is_last = false;
-	if (!known->arms)
-		known->arms = calloc(units / 4 + 1, 1);
-	if (!known->arms || source >= units)
+	if (!known->covered.arms)
+		known->covered.arms = calloc(units / 4 + 1, 1);
+	if (!known->covered.arms || source >= units)
 		return false;
-	arms = &known->arms[source / 4];
+	arms = &known->covered.arms[source / 4];
 	is_known = *arms & kymo_arm_bit(source, is_taken);
 	*arms |= kymo_arm_bit(source, is_taken);
 	*is_last = *arms & kymo_arm_bit(source, !is_taken);
 	return is_known;
 }
 
-void kymo_arms_forget(struct kymo_code *known)
+void kymo_covered_forget(struct kymo_covered *covered)
 {
-	free(known->arms);
-	free(known->told_arms);
-	known->arms = NULL;
-	known->told_arms = NULL;
+	free(covered->arms);
+	free(covered->told_arms);
+	free(covered->lines);
+	*covered = (struct kymo_covered){0};
 }
 
 /* How many ways lead to each unit of @flow, an exception's and the frame's own start more than one; NULL: no memory. */
@@ -123,7 +123,7 @@ void kymo_arms_read(struct kymo_code *known)
 			    (size_t)PyBytes_GET_SIZE(code->co_exceptiontable))) {
 		counts = flow.is_exact ? count_ways(&flow) : NULL;
 		if (counts)
-			known->told_arms = find_arms(&flow, counts, lines);
+			known->covered.told_arms = find_arms(&flow, counts, lines);
 		free(counts);
 		kymo_flow_release(&flow);
 	}
@@ -143,7 +143,7 @@ static void exchange(struct kymo_told_arms *told, uint32_t i, bool is_pending)
 
 bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, uint32_t source, bool is_taken)
 {
-	struct kymo_told_arms *told = known->told_arms;
+	struct kymo_told_arms *told = known->covered.told_arms;
 
 	if (!told || !(told->bits[source / 4] & kymo_arm_bit(source, !is_taken)))
 		return false;
@@ -163,12 +163,12 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 
 bool kymo_arms_are_pending(const struct kymo_code *known)
 {
-	return known->told_arms && known->told_arms->pending;
+	return known->covered.told_arms && known->covered.told_arms->pending;
 }
 
 bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm)
 {
-	struct kymo_told_arms *told = known->told_arms;
+	struct kymo_told_arms *told = known->covered.told_arms;
 	const void *frame = kymo_frame_running();
 	uint32_t unit = kymo_frame_lasti(frame);
 	bool is_last;
@@ -185,12 +185,12 @@ bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm)
 
 bool kymo_arms_need(const struct kymo_code *known, uint32_t unit)
 {
-	const struct kymo_told_arms *told = known->told_arms;
+	const struct kymo_told_arms *told = known->covered.told_arms;
 
 	for (uint32_t i = 0; told && i < told->count; i++) {
 		const struct kymo_arm *arm = &told->at[i];
 
-		if (arm->dest == unit && !(known->arms && known->arms[arm->source / 4] & kymo_arm_bit(arm->source, arm->is_taken)))
+		if (arm->dest == unit && !(known->covered.arms && known->covered.arms[arm->source / 4] & kymo_arm_bit(arm->source, arm->is_taken)))
 			return true;
 	}
 	return false;

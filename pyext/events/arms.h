@@ -23,7 +23,7 @@ struct kymo_arm {
 };
 
 struct kymo_told_arms {
-	uint8_t *bits;    /* as in kymo_code.arms; none of those that turned out not to be told */
+	uint8_t *bits;    /* as in kymo_covered.arms; none of those that turned out not to be told */
 	uint32_t count;
 	uint32_t pending; /* so many of them: the first */
 	struct kymo_arm at[];
@@ -42,8 +42,8 @@ static inline bool kymo_arms_are_settled(const struct kymo_code *known, uint32_t
 {
 	uint8_t one = kymo_arm_bit(source, is_taken), other = kymo_arm_bit(source, !is_taken);
 
-	return known->arms && (known->arms[source / 4] & (one | other)) == one &&
-	       !(known->told_arms && known->told_arms->bits[source / 4] & other);
+	return known->covered.arms && (known->covered.arms[source / 4] & (one | other)) == one &&
+	       !(known->covered.told_arms && known->covered.told_arms->bits[source / 4] & other);
 }
 
 /* Remember an arm of the branch at @source; true if it was known.  @is_last: both are now. */
@@ -63,8 +63,5 @@ bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm);
 
 /* LINE has to stay on at @unit of @known: an arm that was not taken yet ends there. */
 bool kymo_arms_need(const struct kymo_code *known, uint32_t unit);
-
-/* Another recording begins, or @known ends. */
-void kymo_arms_forget(struct kymo_code *known);
 
 #endif

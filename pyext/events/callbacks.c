@@ -145,12 +145,12 @@ static PyObject *py_start_once(PyObject *self, PyObject *const *args, size_t Py_
 		return kymo_skip_event(self, args[0]);
 	if (python_of(self)->local_events)
 		kymo_places_open(python_of(self), known);
-	if (!known->has_started)
-		known->has_started = start_at(self, known, args, false);
+	if (!known->covered.has_started)
+		known->covered.has_started = start_at(self, known, args, false);
 	else if (kymo_places_repeat(python_of(self), known))
 		return kymo_disable_place(self, args[0]);
 	/* As long as there are lines to be seen, it tells how often they are run. */
-	if (known->has_started && !known->lines_left)
+	if (known->covered.has_started && !known->covered.lines_left)
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }
@@ -267,7 +267,7 @@ static PyObject *left(PyObject *self, struct kymo_producer *p, PyObject *const *
 	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
 	bool is_last;
 
-	if (!known || !known->lines_left)
+	if (!known || !known->covered.lines_left)
 		return jump(self, p, args, KYMO_BRANCH_LEFT, true);
 	if (!kymo_arms_add(known, units(args[1]), false, &is_last))
 		return jump(self, p, args, KYMO_BRANCH_LEFT, false);
@@ -296,7 +296,7 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 	else
 		is_often = kymo_places_repeat(python_of(self), known);
 	/* As long as there are lines to be seen, it tells how often they are run. */
-	if (is_last ? is_often || !known->lines_left : is_often && kymo_arms_wait(python_of(self), known, source, is_taken))
+	if (is_last ? is_often || !known->covered.lines_left : is_often && kymo_arms_wait(python_of(self), known, source, is_taken))
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
 }

@@ -20,15 +20,15 @@ bool kymo_places_are_local(const Kymo__Config *config)
 
 static bool is_marked(const struct kymo_code *known, int64_t line)
 {
-	return line >= 0 && line < known->line_count && known->lines[line >> 3] >> (line & 7) & 1;
+	return line >= 0 && line < known->covered.line_count && known->covered.lines[line >> 3] >> (line & 7) & 1;
 }
 
 /* Mark @line, counted from the first one; true if it was not marked. */
 static bool mark(struct kymo_code *known, int64_t line)
 {
-	if (line < 0 || line >= known->line_count || is_marked(known, line))
+	if (line < 0 || line >= known->covered.line_count || is_marked(known, line))
 		return false;
-	known->lines[line >> 3] |= (uint8_t)(1U << (line & 7));
+	known->covered.lines[line >> 3] |= (uint8_t)(1U << (line & 7));
 	return true;
 }
 
@@ -45,17 +45,17 @@ static bool count_lines(struct kymo_code *known)
 		if (table.line > known->first_line + last)
 			last = table.line - known->first_line;
 	}
-	known->line_count = (uint32_t)last + 1;
-	known->lines = calloc(known->line_count / 8 + 1, 1);
-	if (!known->lines)
+	known->covered.line_count = (uint32_t)last + 1;
+	known->covered.lines = calloc(known->covered.line_count / 8 + 1, 1);
+	if (!known->covered.lines)
 		return false;
 	/* The first line is that of whatever makes a function of the code, and PY_START tells of it, too. */
 	mark(known, 0);
 	for (table = kymo_line_entries(known->code); kymo_line_entry_next(&table);)
 		found += mark(known, table.line - known->first_line);
-	memset(known->lines, 0, known->line_count / 8 + 1);
+	memset(known->covered.lines, 0, known->covered.line_count / 8 + 1);
 	mark(known, 0);
-	known->lines_left = found;
+	known->covered.lines_left = found;
 	return true;
 }
 
@@ -66,7 +66,7 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
 	if (known->lines_are_on)
 		return;
 	/* Modules and bodies of classes run once: to watch them would cost more than it saves. */
-	if (known->code->co_flags & CO_OPTIMIZED && !known->lines && count_lines(known) && !known->lines_left)
+	if (known->code->co_flags & CO_OPTIMIZED && !known->covered.lines && count_lines(known) && !known->covered.lines_left)
 		events &= ~python->line_event;
 	known->lines_are_on = !events || kymo_tool_set_local(python, known->code, events);
 }
@@ -77,7 +77,7 @@ static void quiet(const struct kymo_python *python, struct kymo_code *known)
 	uint32_t units = (uint32_t)Py_SIZE(known->code);
 	PyObject *bytes = NULL;
 
-	if (!known->lines)
+	if (!known->covered.lines)
 		return;
 	for (struct kymo_line_entry table = kymo_line_entries(known->code); kymo_line_entry_next(&table);) {
 		if (!is_marked(known, table.line - known->first_line))
@@ -98,7 +98,7 @@ bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known)
 {
 	if (kymo_places_are_often(known))
 		return true;
-	if (++known->repeats < KYMO_REPEATS)
+	if (++known->covered.repeats < KYMO_REPEATS)
 		return false;
 	if (!KYMO_HAS_BRANCH_SIDES)
 		kymo_arms_read(known);
@@ -108,13 +108,13 @@ bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known)
 
 bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, uint32_t line)
 {
-	if (!known->lines)
+	if (!known->covered.lines)
 		return false;
-	known->lines_left -= mark(known, (int64_t)line - known->first_line);
-	if (!known->lines_left && !kymo_arms_are_pending(known))
+	known->covered.lines_left -= mark(known, (int64_t)line - known->first_line);
+	if (!known->covered.lines_left && !kymo_arms_are_pending(known))
 		return kymo_tool_set_local(python, known->code, python->local_events & ~python->line_event);
 	/* Not at each line that is new: the whole code object is looked at. */
-	if (kymo_places_are_often(known) && !(known->lines_left & (known->lines_left - 1)))
+	if (kymo_places_are_often(known) && !(known->covered.lines_left & (known->covered.lines_left - 1)))
 		quiet(python, known);
 	return false;
 }

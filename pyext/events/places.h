@@ -36,7 +36,7 @@ bool kymo_places_repeat(struct kymo_python *python, struct kymo_code *known);
 /* That was so already. */
 static inline bool kymo_places_are_often(const struct kymo_code *known)
 {
-	return known->repeats == KYMO_REPEATS;
+	return known->covered.repeats == KYMO_REPEATS;
 }
 
 /* @line of @known has been recorded; true if no line is asked for any more. */

@@ -53,7 +53,7 @@ void kymo_values_add(struct kymo_value_recorder *values, const struct kymo_code 
 
 	/* The names take nothing of the room for values, and each value has a byte of its own. */
 	writer->end += name_bytes + 1;
-	if (object && known->secrets && known->secrets[name / 8] >> name % 8 & 1) {
+	if (object && known->values.secrets && known->values.secrets[name / 8] >> name % 8 & 1) {
 		*writer->at++ = KYMO_VALUE_REDACTED;
 		return;
 	}
@@ -136,7 +136,7 @@ void kymo_values_add_variables(struct kymo_value_recorder *values, const struct 
 {
 	PyCodeObject *code = known->code;
 	const char *kinds = PyBytes_AS_STRING(code->co_localspluskinds);
-	uint32_t variables = (uint32_t)code->co_nlocalsplus, count = variables + known->names_count;
+	uint32_t variables = (uint32_t)code->co_nlocalsplus, count = variables + known->values.name_count;
 	/* With so many that they push each other out, all are told each time. */
 	bool is_whole = is_new || count > 1U << KYMO_TOLD_BITS;
 	uint64_t first = find_told(values, known, frame, count, &is_whole);
@@ -149,8 +149,8 @@ void kymo_values_add_variables(struct kymo_value_recorder *values, const struct 
 		else if (!kymo_is_of_compiler(code, i))
 			add_changed(values, known, KYMO_VALUES_LOCAL(i), kymo_frame_variable(frame, code, i), first + i, is_whole);
 	}
-	for (uint32_t i = 0; i < known->names_count; i++) {
-		uint32_t name = known->names[i];
+	for (uint32_t i = 0; i < known->values.name_count; i++) {
+		uint32_t name = known->values.names[i];
 		PyObject *object = find_name(values, frame, PyTuple_GET_ITEM(code->co_names, name));
 
 		add_changed(values, known, KYMO_VALUES_GLOBAL(name), object, first + variables + i, is_whole);

@@ -42,9 +42,9 @@ static bool find_secrets(struct kymo_value_writer *writer, struct kymo_code *kno
 
 		if (!text || !kymo_secrets_has(writer->python->secrets, text))
 			continue;
-		if (!known->secrets && !(known->secrets = calloc(count / 8 + 1, 1)))
+		if (!known->values.secrets && !(known->values.secrets = calloc(count / 8 + 1, 1)))
 			return false;
-		known->secrets[name / 8] |= (uint8_t)(1U << name % 8);
+		known->values.secrets[name / 8] |= (uint8_t)(1U << name % 8);
 	}
 	return true;
 }
@@ -80,7 +80,7 @@ static bool find_names(const struct kymo_value_recorder *values, struct kymo_cod
 	uint8_t *is_wanted = calloc(count + 1, 1);
 	uint32_t arg = 0;
 
-	known->names = calloc(count + 1, sizeof(*known->names));
+	known->values.names = calloc(count + 1, sizeof(*known->values.names));
 	/* In co_code all caches are zero, so that no cache looks like an instruction. */
 	for (size_t at = 0; is_wanted && at + 1 < bytes; at += KYMO_CODE_UNIT) {
 		int64_t name;
@@ -93,13 +93,20 @@ static bool find_names(const struct kymo_value_recorder *values, struct kymo_cod
 			is_wanted[name] = 1;
 		arg = 0;
 	}
-	for (size_t i = 0; is_wanted && known->names && i < count; i++) {
+	for (size_t i = 0; is_wanted && known->values.names && i < count; i++) {
 		if (is_wanted[i])
-			known->names[known->names_count++] = (uint32_t)i;
+			known->values.names[known->values.name_count++] = (uint32_t)i;
 	}
 	free(is_wanted);
 	Py_XDECREF(bytecode);
-	return is_wanted && known->names && (bytecode || !count);
+	return is_wanted && known->values.names && (bytecode || !count);
+}
+
+void kymo_code_values_forget(struct kymo_code_values *values)
+{
+	free(values->secrets);
+	free(values->names);
+	*values = (struct kymo_code_values){0};
 }
 
 void kymo_values_decide(struct kymo_python *python, struct kymo_code *known, const char *file)
@@ -107,16 +114,12 @@ void kymo_values_decide(struct kymo_python *python, struct kymo_code *known, con
 	struct kymo_value_recorder *values = python->values;
 	struct kymo_arena arena = {0};
 
-	free(known->secrets);
-	free(known->names);
-	known->secrets = NULL;
-	known->names = NULL;
-	known->names_count = 0;
+	kymo_code_values_forget(&known->values);
 	known->has_values = values && values->scope && known->is_wanted &&
 			    kymo_filter_wants_values(file, kymo_text(&arena, known->code->co_qualname)) &&
 			    find_secrets(&values->writer, known) &&
 			    (values->scope < KYMO__VALUES__SCOPE__LOCALS || find_names(values, known));
-	known->values_room = NAME_BYTES * ((uint32_t)known->code->co_nlocalsplus + known->names_count + 2);
+	known->values.room = NAME_BYTES * ((uint32_t)known->code->co_nlocalsplus + known->values.name_count + 2);
 	kymo_arena_free(&arena);
 }
 

@@ -66,7 +66,7 @@ bool kymo_values_need_lines(const struct kymo_python *python, const struct kymo_
 /* Bytes that the values of an event of @known may take in a chunk. */
 kymo_inline uint32_t kymo_values_room(const struct kymo_value_recorder *values, const struct kymo_code *known)
 {
-	return values->max_bytes + known->values_room;
+	return values->max_bytes + known->values.room;
 }
 
 /*
