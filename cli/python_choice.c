@@ -252,7 +252,7 @@ int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 
 	if (asked && *asked) {
 		if (kymo_program_find(asked, path))
-			return kymo_fail(error, -ENOENT, "KYMO_PYTHON: there is no program '%s'", asked);
+			return kymo_fail(error, -ENOENT, "KYMO_PYTHON: cannot find the program '%s'", asked);
 		return check_version(package, path, error);
 	}
 	if (kymo_python_of_environment(path))

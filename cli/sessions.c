@@ -173,7 +173,7 @@ int kymo_session_of_process(pid_t pid, char dir[PATH_MAX], struct kymo_error *er
 	if (find_in_maps(pid, dir) || find_in_environment(pid, dir))
 		return 0;
 	if (kill(pid, 0) && errno == ESRCH)
-		return kymo_fail(error, -ESRCH, "there is no process %d", (int)pid);
+		return kymo_fail(error, -ESRCH, "no process %d", (int)pid);
 	return kymo_fail(error, -ENOENT, "process %d is not recorded", (int)pid);
 }
 

@@ -78,7 +78,7 @@ static int find_program(struct recording *recording, const char *name, struct ky
 	if (!result)
 		return 0;
 	if (result == -ENOENT)
-		kymo_fail(error, result, "there is no program and no .py file '%s'", name);
+		kymo_fail(error, result, "cannot find a program or a .py file '%s'", name);
 	else
 		kymo_fail(error, result, "%s: not executable, and no .py file", name);
 	return cannot_run(recording, result);

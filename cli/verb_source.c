@@ -108,7 +108,7 @@ static int choose_text(const struct kymo_definitions *definitions, uint64_t numb
 	size_t kept, count = count_of_name(definitions, first, &kept);
 
 	if (number > kept)
-		return kymo_fail(error, -ENOENT, "%s: there is no text %" PRIu64, first->file, number);
+		return kymo_fail(error, -ENOENT, "%s: no text %" PRIu64, first->file, number);
 	if (!number && (!kept || (!first->id && !first->missing)))
 		return 0;
 	if (!number && kept > 1)

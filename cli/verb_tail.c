@@ -369,7 +369,7 @@ static int find_mark(struct kymo_timeline *timeline, struct newest *newest, stru
 	newest->is_seeking = false;
 	if (newest->until.stream)
 		return 0;
-	return kymo_fail(error, -ENOENT, "there is no mark '%s'", newest->mark);
+	return kymo_fail(error, -ENOENT, "no mark '%s'", newest->mark);
 }
 
 /* When what is shown begins: so much before the mark, or the end of the trace. */

@@ -292,7 +292,7 @@ static PyObject *snapshot(PyObject *Py_UNUSED(module), PyObject *text)
 	kymo_arena_free(&arena);
 	if (code < 0) {
 		kymo_fail(&error, code, "kymo: cannot take a snapshot: %s",
-			  code == -ETIMEDOUT ? "the reader does not respond" : "there is no reader");
+			  code == -ETIMEDOUT ? "the reader does not respond" : "the reader is not running");
 		return kymo_raise(code, &error);
 	}
 	Py_RETURN_NONE;

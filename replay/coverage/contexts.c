@@ -206,7 +206,7 @@ int kymo_contexts_find_test(struct kymo_contexts *contexts, struct kymo_timeline
 		if (kymo_context_is_of(contexts, i, test))
 			return 0;
 	if (contexts->count > 1)
-		return kymo_fail(error, -ENOENT, "there is no test '%s' in the trace; there are %u, as '%s'", test,
+		return kymo_fail(error, -ENOENT, "no test '%s' in the trace; it has %u, such as '%s'", test,
 				 contexts->count - 1, contexts->names[1]);
 	return kymo_fail(error, -ENOENT, "nothing of the trace was recorded in a test, or other context");
 }

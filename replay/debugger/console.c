@@ -122,7 +122,7 @@ static bool number_or_one(struct kymo_console *console, const char *argument, ui
 	*number = 1;
 	if (!*argument || kymo_console_number(argument, number))
 		return true;
-	kymo_console_fail(console, "'%s' is no number", argument);
+	kymo_console_fail(console, "'%s' is not a number", argument);
 	return false;
 }
 
@@ -199,9 +199,9 @@ static void put_list(struct kymo_console *console, char *argument)
 	       : frame->line > LISTED_LINES / 2 ? (uint64_t)frame->line - LISTED_LINES / 2 : 1;
 	last = first + LISTED_LINES - 1;
 	if (*argument && !is_line(argument, &first))
-		kymo_console_fail(console, "list: '%s' is no line", argument);
+		kymo_console_fail(console, "list: '%s' is not a line number", argument);
 	else if (comma && !is_line(comma, &last))
-		kymo_console_fail(console, "list: '%s' is no line", comma);
+		kymo_console_fail(console, "list: '%s' is not a line number", comma);
 	else if (comma && last < first)
 		kymo_console_fail(console, "list: the last line is before the first");
 	else if (!frame->code)

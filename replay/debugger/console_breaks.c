@@ -169,7 +169,7 @@ static struct kymo_break *set(struct kymo_console *console, struct kymo_breaks *
 	bool is_function = !is_line(console, where, &file, &line);
 
 	if (is_function && strchr(where, ' '))
-		return kymo_console_fail(console, "'%s' is no FILE:LINE, LINE or FUNCTION", where), NULL;
+		return kymo_console_fail(console, "'%s' is not FILE:LINE, LINE or FUNCTION", where), NULL;
 	if (is_function)
 		at = kymo_break_at_function(breaks, where);
 	else if (!file)
@@ -196,7 +196,7 @@ static void put_never(struct kymo_console *console, const struct kymo_break *at)
 		fprintf(console->out, "    no line of such a file ran while this was recorded\n");
 	else
 		fprintf(console->out, "    %s; the nearest line that ran is %" PRId64 "\n",
-			at->content_count ? "it never ran" : "there is no code in this line", nearest);
+			at->content_count ? "it never ran" : "no code on this line", nearest);
 }
 
 /* So that none is set, and no number used up, by a line that is refused. */
@@ -434,7 +434,7 @@ void kymo_console_hits(struct kymo_console *console, char *argument)
 		else
 			put_never(console, at);
 	} else if (at && !kymo_console_number(argument, &number)) {
-		kymo_console_fail(console, "hits: '%s' is no number", argument);
+		kymo_console_fail(console, "hits: '%s' is not a number", argument);
 	} else if (at) {
 		result = kymo_replay_find_hit(replay, &breaks, stream, number, &moment, &error);
 		if (result > 0)
@@ -442,7 +442,7 @@ void kymo_console_hits(struct kymo_console *console, char *argument)
 		if (result < 0)
 			kymo_console_fail(console, "%s", error.message);
 		else if (!result)
-			kymo_console_fail(console, "hits: there is no number %" PRIu64 "; in this thread it has %" PRIu64,
+			kymo_console_fail(console, "hits: no hit %" PRIu64 "; this thread has %" PRIu64,
 					  number, kymo_replay_count_hits(replay, &breaks, stream));
 		else
 			kymo_console_put_place(console, 0);

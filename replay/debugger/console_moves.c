@@ -32,7 +32,7 @@ static void move(struct kymo_console *console, kymo_mover mover, enum kymo_go go
 	int stop = KYMO_STOP_MOVED;
 
 	if (*argument && !kymo_console_number(argument, &times)) {
-		kymo_console_fail(console, "'%s' is no number", argument);
+		kymo_console_fail(console, "'%s' is not a number", argument);
 		return;
 	}
 	console->is_back = mover == kymo_replay_backward;
@@ -80,7 +80,7 @@ void kymo_console_until(struct kymo_console *console, char *argument)
 	if (top && top->line > 0)
 		line = (uint64_t)top->line + 1;
 	if (*argument && !kymo_console_number(argument, &line)) {
-		kymo_console_fail(console, "until: '%s' is no line", argument);
+		kymo_console_fail(console, "until: '%s' is not a line number", argument);
 		return;
 	}
 	do {

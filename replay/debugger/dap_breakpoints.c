@@ -225,7 +225,7 @@ static json_t *set_exceptions(struct kymo_dap *dap, const char *filter, const ch
 	uint32_t id = 0;
 
 	if (!is_uncaught && (!filter || strcmp(filter, "raised") != 0))
-		return unverified("there is no such filter");
+		return unverified("unknown filter");
 	do {
 		size_t length = strcspn(names += strspn(names, " ,"), " ,");
 		char *name = strndup(names, length);

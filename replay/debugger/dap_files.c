@@ -342,7 +342,7 @@ int kymo_dap_source(struct kymo_dap *dap, const json_t *arguments, json_t **body
 	if (!wanted)
 		wanted = kymo_dap_integer(json_object_get(arguments, "source"), "sourceReference", 0);
 	if (wanted < 1 || (uint64_t)wanted > dap->file_count)
-		return kymo_fail(error, -EINVAL, "sourceReference: there is no such source");
+		return kymo_fail(error, -EINVAL, "unknown sourceReference");
 	result = kymo_content_source(&dap->trace.timeline, dap->files[wanted - 1].process, dap->files[wanted - 1].content, &text, error);
 	if (result)
 		return result;

@@ -98,5 +98,5 @@ int kymo_dap_goto(struct kymo_dap *dap, const json_t *arguments, json_t **body, 
 		}
 		return result;
 	}
-	return kymo_fail(error, -EINVAL, "targetId: there is no such target");
+	return kymo_fail(error, -EINVAL, "unknown targetId");
 }

@@ -51,7 +51,7 @@ int kymo_dap_thread(const struct kymo_dap *dap, const json_t *arguments, size_t 
 	int64_t id = kymo_dap_integer(arguments, "threadId", 0);
 
 	if (id < 1 || (uint64_t)id > dap->trace.timeline.stream_count)
-		return kymo_fail(error, -EINVAL, "threadId: there is no such thread");
+		return kymo_fail(error, -EINVAL, "unknown threadId");
 	*stream = (size_t)id - 1;
 	return 0;
 }

@@ -99,7 +99,7 @@ static int answer(struct kymo_dap *dap, const char *command, const json_t *argum
 			return kymo_fail(error, -EINVAL, "%s: no trace is open; launch comes first", command);
 		return requests[i].answer(dap, arguments, body, error);
 	}
-	return kymo_fail(error, -ENOSYS, "there is no request '%s'", command);
+	return kymo_fail(error, -ENOSYS, "unknown request '%s'", command);
 }
 
 void kymo_dap_warn(const struct kymo_error *error)

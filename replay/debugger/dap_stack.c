@@ -205,7 +205,7 @@ int kymo_dap_stand_in(struct kymo_dap *dap, int64_t id, struct kymo_replay **rep
 		*replay = view->stream == kymo_replay_stream(&dap->replay) ? &dap->replay : &dap->side;
 		return *replay == &dap->side ? stand_aside(dap, view->stream, &is_there, error) : 0;
 	}
-	return kymo_fail(error, -EINVAL, "frameId: there is no such frame here");
+	return kymo_fail(error, -EINVAL, "unknown frameId");
 }
 
 void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more)

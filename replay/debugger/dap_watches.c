@@ -94,7 +94,7 @@ int kymo_dap_data_breakpoint_info(struct kymo_dap *dap, const json_t *arguments,
 	int result;
 
 	if (!expression)
-		return no_info(body, "this is no variable, and no part of one that an expression leads to", error);
+		return no_info(body, "this is not a variable, or a part of one that an expression can name", error);
 	result = kymo_dap_stand_in(dap, frame, &replay, &from_top, &why);
 	if (!result && !replay)
 		result = kymo_fail(&why, -ENOENT, "nothing is known of this frame");
@@ -127,7 +127,7 @@ static json_t *set_watch(struct kymo_dap *dap, const json_t *wanted)
 	unsigned long number = id && *id ? strtoul(id, &end, 10) : 0;
 
 	if (!end || *end || !number || number > dap->watch_count)
-		why = "dataId: there is no such variable";
+		why = "unknown dataId";
 	else if (access && strcmp(access, "write") != 0)
 		why = "where a variable is read is not recorded: only \"write\"";
 	else if (kymo_dap_string(wanted, "condition") || kymo_dap_string(wanted, "hitCondition"))

@@ -207,7 +207,7 @@ static int list_threads(struct stream *stream, const struct kymo_arrow_slice *sl
 	};
 
 	if (slice->thread >= 0 && (size_t)slice->thread >= count)
-		return kymo_fail(&stream->error, -EINVAL, "there is no thread %d", (int)slice->thread);
+		return kymo_fail(&stream->error, -EINVAL, "no thread %d", (int)slice->thread);
 	stream->is_wanted = calloc(count + 1, sizeof *stream->is_wanted);
 	if (!stream->is_wanted)
 		return -ENOMEM;

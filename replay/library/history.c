@@ -164,9 +164,9 @@ int kymo_history_events_open(struct kymo_history *history, const struct kymo_his
 	if (result)
 		;
 	else if (slice->thread >= 0 && (size_t)slice->thread >= history->trace.timeline.stream_count)
-		result = kymo_fail(&history->error, -EINVAL, "there is no thread %d", (int)slice->thread);
+		result = kymo_fail(&history->error, -EINVAL, "no thread %d", (int)slice->thread);
 	else if (slice->values > KYMO_HISTORY_VALUES_NONE)
-		result = kymo_fail(&history->error, -EINVAL, "there is no way %u to tell values", (unsigned)slice->values);
+		result = kymo_fail(&history->error, -EINVAL, "unknown way %u to report values", (unsigned)slice->values);
 	else if (!events->kinds)
 		result = kymo_fail(&history->error, -EINVAL, "'%s': no such event", slice->kinds);
 	else
@@ -255,7 +255,7 @@ int kymo_history_source(struct kymo_history *history, uint32_t thread, const cha
 	int result;
 
 	if (thread >= history->trace.timeline.stream_count)
-		return kymo_fail(&history->error, -EINVAL, "there is no thread %u", (unsigned)thread);
+		return kymo_fail(&history->error, -EINVAL, "no thread %u", (unsigned)thread);
 	result = kymo_traced_source(&history->trace.timeline, history->trace.timeline.streams[thread].process, file, &source,
 				    &history->error);
 	if (result == -ENOENT)

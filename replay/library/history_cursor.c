@@ -61,7 +61,7 @@ int kymo_history_cursor_move(struct kymo_history_cursor *cursor, int is_forward,
 	int result;
 
 	if ((unsigned)move > KYMO_HISTORY_SWITCH)
-		return kymo_fail(error, -EINVAL, "there is no move %d", (int)move);
+		return kymo_fail(error, -EINVAL, "unknown move %d", (int)move);
 	result = is_forward ? kymo_replay_forward(&cursor->replay, (enum kymo_go)move, error)
 			    : kymo_replay_backward(&cursor->replay, (enum kymo_go)move, error);
 	cursor->hit = result == KYMO_STOP_BREAK && cursor->replay.hit ? cursor->replay.hit->id : 0;
@@ -82,7 +82,7 @@ static bool has_thread(struct kymo_history_cursor *cursor, uint32_t thread)
 {
 	if (thread < cursor->history->trace.timeline.stream_count)
 		return true;
-	kymo_fail(&cursor->history->error, -EINVAL, "there is no thread %u", (unsigned)thread);
+	kymo_fail(&cursor->history->error, -EINVAL, "no thread %u", (unsigned)thread);
 	return false;
 }
 
@@ -194,7 +194,7 @@ static int check_line(struct kymo_history_cursor *cursor, const char *file, int6
 	}
 	if (!checked)
 		return kymo_fail(error, -ENOENT, "no file '%s' ran while this was recorded", file);
-	return kymo_fail(error, -EINVAL, "there is no line %" PRId64 " in %s: it has %zu", line, checked, line_count);
+	return kymo_fail(error, -EINVAL, "no line %" PRId64 " in %s: it has %zu lines", line, checked, line_count);
 }
 
 int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_history_break_kind kind, const char *name,
@@ -229,7 +229,7 @@ int kymo_history_cursor_remove_break(struct kymo_history_cursor *cursor, int num
 	struct kymo_break *at = number > 0 ? kymo_break_find(&cursor->replay.breaks, (uint32_t)number) : NULL;
 
 	if (!at)
-		return kymo_fail(&cursor->history->error, -EINVAL, "there is no break %d", number);
+		return kymo_fail(&cursor->history->error, -EINVAL, "no break %d", number);
 	if (cursor->hit == at->id)
 		cursor->hit = 0;
 	kymo_condition_free(at->context);

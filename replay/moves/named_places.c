@@ -59,7 +59,7 @@ static int go_to_mark(struct kymo_replay *replay, const char *text, struct kymo_
 	}
 	next = next ? next : first;
 	if (!next)
-		return kymo_fail(error, -EINVAL, "'%s' is no time (12.5s, 30ms), event (#123), N%%, start, end, test NAME or mark", text);
+		return kymo_fail(error, -EINVAL, "'%s' is not a time (12.5s, 30ms), event (#123), N%%, start, end, test NAME or mark", text);
 	return kymo_replay_seek(replay, next->stream, (struct kymo_position){next->n, 0}, error);
 }
 

@@ -152,7 +152,7 @@ int kymo_activation_find(struct kymo_replay *replay, size_t frame, struct kymo_a
 	int result;
 
 	if (frame >= depth)
-		return kymo_fail(error, -ENOENT, "there is no such frame here");
+		return kymo_fail(error, -ENOENT, "no such frame here");
 	*out = (struct kymo_activation){
 		.stream = kymo_replay_stream(replay),
 		.level = depth - frame,

@@ -251,7 +251,7 @@ int kymo_variables_read(struct kymo_replay *replay, size_t frame, struct kymo_va
 
 	*variables = (struct kymo_variables){.process = kymo_replay_event(replay)->stream->process};
 	if (frame >= depth)
-		return kymo_fail(error, -ENOENT, "there is no such frame here");
+		return kymo_fail(error, -ENOENT, "no such frame here");
 	if (frame < stack->count)
 		variables->code = stack->frames[stack->count - 1 - frame].code;
 	if (kymo_values_scope(replay->timeline)) {

@@ -278,7 +278,7 @@ def test_the_start_is_in_the_schema(flow):
 
 
 def test_wrong_parts_are_errors(flow):
-    for message, part in ("no such event", {"kinds": "LIME"}), ("there is no thread 9", {"thread": 9}):
+    for message, part in ("no such event", {"kinds": "LIME"}), ("no thread 9", {"thread": 9}):
         with pytest.raises(library.Error, match=message):
             flow.arrow(**part)
     flow.close()
@@ -429,7 +429,7 @@ def test_functions_and_tests(recordings):
         assert {*pyarrow.table(trace.arrow(function="le?f"))["function"].to_pylist()} == {"leaf"}
         assert {*pyarrow.table(trace.arrow(test="test_40", kinds="MARK"))["name"].to_pylist()} == {
             "context:test_40|setup", "context:test_40|run", "context:"}  # fmt: skip
-        with pytest.raises(library.Error, match="there is no test 'test_4' in the trace; there are 5, as 'fork'"):
+        with pytest.raises(library.Error, match="no test 'test_4' in the trace; it has 5, such as 'fork'"):
             trace.arrow(test="test_4")
     with library.open(recordings["full with gaps"]) as trace:
         whole, found = pyarrow.table(trace), pyarrow.table(trace.arrow(function="f"))
@@ -446,7 +446,7 @@ def test_export_refuses(recordings, export, tmp_path):
         ("there: already exists; use -f to replace it", 1, (trace, "--format=arrow", "-o", "there")),
         ("none/where: No such file", 1, (trace, "--format=arrow", "-o", "none/where")),
         ("unknown event 'LIME'", 2, (trace, "--format=arrow", "--kind=LIME")),
-        ("there is no test 'a' in the trace", 1, (recordings["contexts"], "--format=arrow", "--test=a")),
+        ("no test 'a' in the trace", 1, (recordings["contexts"], "--format=arrow", "--test=a")),
         ("nowhere: No such file or directory", 1, ("nowhere", "--format=parquet")),
         ("'soon' is not a time", 2, (trace, "--format=parquet", "--from=soon")),
         ("--min-duration chooses calls, and parquet has events, which have no duration", 2,

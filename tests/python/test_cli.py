@@ -230,7 +230,7 @@ kymo.mark("there")
     assert [thread["events"] for thread in threads if thread["tid"] == seen[0]["pid"]] == [main[:last]]
     assert len(threads) > 1
     done = kymo("tail", "--until-mark=her", trace, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "kymo: there is no mark 'her'\n")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "kymo: no mark 'her'\n")
 
 
 def test_tail_of_one_process(trace, everything, kymo):

@@ -250,7 +250,7 @@ def test_no_python_is_one_line_that_names_what_was_found(choose, path, tmp_path)
     done = choose(tmp_path / "nowhere")
     assert done.stderr == "kymo: no Python on PATH that Kymo can record (set KYMO_PYTHON to use another)\n"
     done = choose(folder, KYMO_PYTHON="python3.29")
-    assert done.stderr == "kymo: KYMO_PYTHON: there is no program 'python3.29'\n"
+    assert done.stderr == "kymo: KYMO_PYTHON: cannot find the program 'python3.29'\n"
 
 
 def test_a_python_without_its_extension_is_told(choose, path):
@@ -259,7 +259,7 @@ def test_a_python_without_its_extension_is_told(choose, path):
 
 
 @pytest.mark.parametrize("make, command, status, says", [
-    (None, "nosuch", 127, "there is no program and no .py file 'nosuch'"),
+    (None, "nosuch", 127, "cannot find a program or a .py file 'nosuch'"),
     (None, "./nosuch.py", 127, "./nosuch.py: No such file or directory"),
     (0o644, "./there", 126, "./there: not executable, and no .py file"),
     (0o755, "./there", 126, "cannot run ./there: Exec format error"),

@@ -279,7 +279,7 @@ def test_what_nothing_catches(kymo, tmp_path, profile):
 def test_what_is_never_hit_says_why(console):
     assert "no line of such a file ran" in console.last("b nowhere.py:3")
     assert "no function of this name" in console.last("b nothing")
-    assert re.search(r"there is no code in this line; the nearest line that ran is [46]$", console.last("b program.py:5"), re.M)
+    assert re.search(r"no code on this line; the nearest line that ran is [46]$", console.last("b program.py:5"), re.M)
     assert "the nearest line that ran is 20\n" in console.last("b program.py:99999999999")
 
 
@@ -345,18 +345,18 @@ def test_every_command_is_on_the_manual_page(console):
 
 WRONG = [
     ("zebra", "no command 'zebra'; help lists them"), ("rev", "'rev' is the beginning of several commands; help lists them"),
-    ("step x", "'x' is no number"), ("step -1", "'-1' is no number"), ("until x", "until: 'x' is no line"),
+    ("step x", "'x' is not a number"), ("step -1", "'-1' is not a number"), ("until x", "until: 'x' is not a line number"),
     ("jump", "jump: write jump LINE"), ("jump 99", "this line did not run in this thread"), ("help zebra", "no command"),
-    ("goto", "goto: a time"), ("goto nowhere", "goto: 'nowhere' is no time"), ("goto #x", "goto: '#x' is no time"),
+    ("goto", "goto: a time"), ("goto nowhere", "goto: 'nowhere' is not a time"), ("goto #x", "goto: '#x' is not a time"),
     ("break fib if (", "condition '(': "), ("break fib if 1) from hit; drop table x --", "condition '1) "),
-    ("break two words", "'two words' is no FILE:LINE, LINE or FUNCTION"), ("condition", "which breakpoint?"),
+    ("break two words", "'two words' is not FILE:LINE, LINE or FUNCTION"), ("condition", "which breakpoint?"),
     ("condition 7", "no breakpoint '7'"), ("ignore x", "no breakpoint 'x'"), ("delete 1", "no breakpoint '1'"),
-    ("enable 1", "no breakpoint '1'"), ("disable", "which breakpoint?"), ("hits fib x", "hits: 'x' is no number"),
-    ("hits fib 99999", "hits: there is no number 99999; in this thread it has "), ("up x", "'x' is no number"),
-    ("up 5", "this is the outermost frame"), ("down", "this is the innermost frame"), ("list x", "list: 'x' is no line"),
-    ("list 3,x", "list: 'x' is no line"), ("list 0", "list: '0' is no line"), ("list 5,2", "list: the last line is before"),
-    ("list 18446744073709551615", "list: '18446744073709551615' is no line"), ("list 1000", "[end of file]"),
-    ("thread", "no thread ''"), ("thread 9", "no thread '9'"), ("next-switch x", "'x' is no number"),
+    ("enable 1", "no breakpoint '1'"), ("disable", "which breakpoint?"), ("hits fib x", "hits: 'x' is not a number"),
+    ("hits fib 99999", "hits: no hit 99999; this thread has "), ("up x", "'x' is not a number"),
+    ("up 5", "this is the outermost frame"), ("down", "this is the innermost frame"), ("list x", "list: 'x' is not a line number"),
+    ("list 3,x", "list: 'x' is not a line number"), ("list 0", "list: '0' is not a line number"), ("list 5,2", "list: the last line is before"),
+    ("list 18446744073709551615", "list: '18446744073709551615' is not a line number"), ("list 1000", "[end of file]"),
+    ("thread", "no thread ''"), ("thread 9", "no thread '9'"), ("next-switch x", "'x' is not a number"),
 ]  # fmt: skip
 
 
@@ -497,5 +497,5 @@ def test_hits_in_a_file_whose_name_has_spaces(kymo, tmp_path):
     for command in ("hits my file.py:2 3", "hits  my file.py:2  \t3"):
         (event, _), kind, *place = console.at(command)
         assert (event, kind, place) == (third, "LINE", ["<module>", 2])
-    assert console.last("hits my file.py:2 6").startswith("hits: there is no number 6")
+    assert console.last("hits my file.py:2 6").startswith("hits: no hit 6")
     assert console.last("hits other file.py:2") == "    no line of such a file ran while this was recorded\n"

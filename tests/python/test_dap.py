@@ -35,9 +35,9 @@ def test_what_is_typed_and_pointed_at(recorded, client):
     client.stopped = client.event("stopped")
     assert client.stopped["reason"] == "breakpoint"
     frame = client.frames()[0]["id"]
-    for typed, why in [("total", "'total': values of variables are not recorded, and a command it is not"), ("step x", "'x' is no number"),
+    for typed, why in [("total", "'total': values of variables are not recorded, and a command it is not"), ("step x", "'x' is not a number"),
                        ("break 3", "break: the editor does that itself"), ("quit", "quit: the editor does that"), ("", "values of variables"),
-                       ("hits nobody 9", "there is no number 9")]:
+                       ("hits nobody 9", "no hit 9")]:
         with pytest.raises(Failure, match=why) as failure:
             ask(typed, "repl")
         assert not failure.value.args[1]["showUser"]  # it is answered in the console
@@ -87,7 +87,7 @@ def test_the_order_of_requests(recorded, client):
     client.launch(trace=str(recorded[1]))
     with pytest.raises(Failure, match="done already"):
         client.attach(trace=str(recorded[1]))
-    with pytest.raises(Failure, match="there is no request 'restart'"):
+    with pytest.raises(Failure, match="unknown request 'restart'"):
         client.restart()
 
 
@@ -122,7 +122,7 @@ def test_deep_stacks_come_in_pages(record, client, tmp_path):
     variables = client.variables(variablesReference=scope["variablesReference"])["variables"]
     assert [(variable["name"], variable["value"]) for variable in variables] == [("n", "not recorded")]
     client.go("next")
-    with pytest.raises(Failure, match="no such frame") as late:
+    with pytest.raises(Failure, match="unknown frameId") as late:
         client.scopes(frameId=frames[0]["id"])
     assert not late.value.args[1]["showUser"]  # clients ask when they do not know yet that it stands elsewhere
 

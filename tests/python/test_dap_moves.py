@@ -206,7 +206,7 @@ def test_going_to_a_line(recorded, client):
         assert client.stopped["reason"] == "goto"
         threads.append(client.stopped["threadId"])
     assert threads == [1, 2, 1, 2]
-    with pytest.raises(Failure, match="there is no such target"):
+    with pytest.raises(Failure, match="unknown targetId"):
         client.goto(threadId=1, targetId=99)
 
 

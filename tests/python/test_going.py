@@ -121,11 +121,11 @@ def test_bounds_in_python(trace):
                           (lambda: cursor.break_at("program.py", 2**31), "line is 2147483648")]:  # fmt: skip
             with pytest.raises(ValueError, match=why):
                 call()
-        with pytest.raises(kymo.Error, match="there is no thread 2"):
+        with pytest.raises(kymo.Error, match="no thread 2"):
             cursor.switch(2)
         with pytest.raises(kymo.Error, match="outside of the run"):
             cursor.goto("200%")
-        with pytest.raises(kymo.Error, match=f"there is no line {LAST + 1} in .*program.py: it has {LAST}"):
+        with pytest.raises(kymo.Error, match=f"no line {LAST + 1} in .*program.py: it has {LAST} lines"):
             cursor.break_at("program.py", LAST + 1)
         with pytest.raises(kymo.Error, match="lines count from 1"):
             cursor.break_at("program.py", 0)

@@ -107,7 +107,7 @@ def test_processes_that_are_not_recorded(kymo):
         assert (done.returncode, done.stderr) == (1, f"kymo: process {process.pid} is not recorded\n")
         process.stdin.close()
     done = kymo("top", process.pid, check=False)
-    assert (done.returncode, done.stderr) == (1, f"kymo: there is no process {process.pid}\n")
+    assert (done.returncode, done.stderr) == (1, f"kymo: no process {process.pid}\n")
 
 
 class Running:

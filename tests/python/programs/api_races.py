@@ -42,7 +42,7 @@ FUNCTIONS = {
 }
 MAY_SAY = {
     "start": (RuntimeError, ["already being recorded"]), "begin_segment": (RuntimeError, ["in a segment"]),
-    "end_segment": (RuntimeError, ["without begin_segment"]), "snapshot": (OSError, ["there is no reader"]),
+    "end_segment": (RuntimeError, ["without begin_segment"]), "snapshot": (OSError, ["the reader is not running"]),
 }
 
 def call(function):
