@@ -106,23 +106,37 @@ static void put_json_special(FILE *out, uint32_t character)
 	}
 }
 
+/* How many characters stand as they are, of those that most texts have alone. */
+static size_t plain_length(const unsigned char *text)
+{
+	static const bool is_other[256] = {[0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, [0x7f ... 0xff] = true};
+	const unsigned char *at = text;
+
+	while (!is_other[*at])
+		at++;
+	return (size_t)(at - text);
+}
+
 void kymo_json_put(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
 	putc_unlocked('"', out);
-	while (*at) {
+	for (;;) {
 		uint32_t character;
-		size_t length = decode(at, &character);
+		size_t length = plain_length(at);
 
+		fwrite_unlocked(at, 1, length, out);
+		at += length;
+		if (!*at)
+			break;
+		length = decode(at, &character);
 		if (!length)
 			fputs_unlocked("\xef\xbf\xbd", out);
 		else if (is_unsafe(character) || *at == '"' || *at == '\\')
 			put_json_special(out, character);
-		else if (length > 1)
-			fwrite_unlocked(at, 1, length, out);
 		else
-			putc_unlocked(*at, out);
+			fwrite_unlocked(at, 1, length, out);
 		at += length ? length : 1;
 	}
 	putc_unlocked('"', out);
