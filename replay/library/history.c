@@ -84,23 +84,23 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 
 int kymo_history_values(const struct kymo_event *event, enum kymo_history_values how, char **values)
 {
+	struct kymo_json json = {0};
 	size_t bytes;
-	FILE *out;
 
 	*values = NULL;
 	if (!event->values.bytes)
 		return 0;
-	out = open_memstream(values, &bytes);
-	if (!out)
+	json.out = open_memstream(values, &bytes);
+	if (!json.out)
 		return -ENOMEM;
-	(how == KYMO_HISTORY_VALUES_BRIEF ? kymo_event_put_values_brief : kymo_event_put_values_json)(out, event);
-	fputs(ftell(out) ? "}" : ",}", out);
-	if (fclose(out)) {
+	kymo_json_begin(&json, NULL, '{');
+	(how == KYMO_HISTORY_VALUES_BRIEF ? kymo_event_put_values_brief : kymo_event_put_values_json)(&json, event);
+	kymo_json_end(&json, "}");
+	if (fclose(json.out)) {
 		free(*values);
 		*values = NULL;
 		return -ENOMEM;
 	}
-	**values = '{'; /* instead of a comma */
 	return 0;
 }
 

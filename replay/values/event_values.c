@@ -15,7 +15,7 @@
 #define EVENT_COST (4 * (size_t)KYMO_VALUE_TEXT_COST)
 
 struct output {
-	FILE *out;
+	struct kymo_json *json;
 	const struct kymo_value_tree *tree;
 	const struct kymo_traced_process *process;
 	size_t left; /* of what it may cost */
@@ -33,7 +33,8 @@ static size_t make_text(struct output *to, text_maker make, const struct kymo_va
 	return length;
 }
 
-static void put_text(struct output *to, text_maker make, const struct kymo_value *value, void (*put)(FILE *out, const char *text))
+static void put_text(struct output *to, FILE *out, text_maker make, const struct kymo_value *value,
+		     void (*put)(FILE *out, const char *text))
 {
 	char few[512], *text = few;
 	size_t length = make_text(to, make, value, few, sizeof few);
@@ -45,7 +46,7 @@ static void put_text(struct output *to, text_maker make, const struct kymo_value
 		else
 			text = few; /* what there was room for */
 	}
-	put(to->out, text);
+	put(out, text);
 	if (text != few)
 		free(text);
 }
@@ -64,52 +65,41 @@ static const struct kymo_value *at(const struct output *to, uint32_t number)
 	return kymo_value_at(to->tree, number);
 }
 
-static void put_value(struct output *to, const struct kymo_value *value);
+static void put_value(struct output *to, const char *key, const struct kymo_value *value);
 
-static void put_flag(struct output *to, bool is_set, const char *name)
+static void put_json_text(struct output *to, const char *key, text_maker make, const struct kymo_value *value)
 {
-	if (is_set)
-		fprintf(to->out, ",\"%s\":true", name);
-}
-
-static void put_number(struct output *to, const char *name, uint64_t number)
-{
-	fprintf(to->out, ",\"%s\":", name);
-	kymo_text_put_u64(to->out, number);
+	put_text(to, kymo_json_next(to->json, key), make, value, kymo_json_put);
 }
 
 /* From @item on; pairs are lists of two. */
 static void put_items(struct output *to, const struct kymo_value *item, bool is_pairs)
 {
-	fputs(",\"items\":[", to->out);
-	for (unsigned i = 0; item; i++) {
-		fputs(i ? "," : "", to->out);
-		fputs(is_pairs ? "[" : "", to->out);
-		put_value(to, item);
+	kymo_json_begin(to->json, "items", '[');
+	while (item) {
+		if (is_pairs)
+			kymo_json_begin(to->json, NULL, '[');
+		put_value(to, NULL, item);
 		item = at(to, item->next);
 		if (is_pairs && item) {
-			putc_unlocked(',', to->out);
-			put_value(to, item);
+			put_value(to, NULL, item);
 			item = at(to, item->next);
 		}
-		fputs(is_pairs ? "]" : "", to->out);
+		if (is_pairs)
+			kymo_json_end(to->json, "]");
 	}
-	putc_unlocked(']', to->out);
+	kymo_json_end(to->json, "]");
 }
 
 static void put_attributes(struct output *to, const struct kymo_value *name)
 {
-	const char *separator = "";
-
-	fputs(",\"attributes\":{", to->out);
+	kymo_json_begin(to->json, "attributes", '{');
 	for (const struct kymo_value *value; name && (value = at(to, name->next)); name = at(to, value->next)) {
-		fputs(separator, to->out);
-		separator = ",";
-		put_text(to, kymo_value_label_within, name, kymo_json_put);
-		putc_unlocked(':', to->out);
-		put_value(to, value);
+		put_json_text(to, NULL, kymo_value_label_within, name);
+		kymo_json_is_key(to->json);
+		put_value(to, NULL, value);
 	}
-	putc_unlocked('}', to->out);
+	kymo_json_end(to->json, "}");
 }
 
 static void put_exception(struct output *to, const struct kymo_value *value)
@@ -119,14 +109,10 @@ static void put_exception(struct output *to, const struct kymo_value *value)
 
 	if (args && args->kind == KYMO_VALUE_TUPLE)
 		put_items(to, at(to, args->first), false);
-	if (cause && cause->kind != KYMO_VALUE_NONE) {
-		fputs(",\"cause\":", to->out);
-		put_value(to, cause);
-	}
-	if (context && context->kind != KYMO_VALUE_NONE) {
-		fputs(",\"context\":", to->out);
-		put_value(to, context);
-	}
+	if (cause && cause->kind != KYMO_VALUE_NONE)
+		put_value(to, "cause", cause);
+	if (context && context->kind != KYMO_VALUE_NONE)
+		put_value(to, "context", context);
 	if (value->count)
 		put_attributes(to, context ? at(to, context->next) : NULL);
 }
@@ -136,15 +122,13 @@ static void put_array(struct output *to, const struct kymo_value *value)
 	uint64_t size = 0;
 	size_t used = 0;
 
-	fputs(",\"dtype\":", to->out);
-	put_text(to, kymo_value_label_within, value, kymo_json_put);
-	fputs(",\"shape\":[", to->out);
+	put_json_text(to, "dtype", kymo_value_label_within, value);
+	kymo_json_begin(to->json, "shape", '[');
 	for (uint32_t i = 0; i < value->dimensions; i++) {
 		used += kymo_varint_get(value->shape + used, value->shape_bytes - used, &size);
-		fputs(i ? "," : "", to->out);
-		kymo_text_put_u64(to->out, size);
+		kymo_json_u64(to->json, NULL, size);
 	}
-	putc_unlocked(']', to->out);
+	kymo_json_end(to->json, "]");
 	put_items(to, at(to, value->first), false);
 }
 
@@ -155,19 +139,19 @@ static void put_inside(struct output *to, const struct kymo_value *value)
 	switch (value->kind) {
 	case KYMO_VALUE_INT:
 		if (kymo_value_is_time(value, time))
-			fprintf(to->out, ",\"ticks\":%" PRId64, value->number);
+			kymo_json_i64(to->json, "ticks", value->number);
 		break;
 	case KYMO_VALUE_STR:
 	case KYMO_VALUE_BYTES:
 	case KYMO_VALUE_BYTEARRAY:
-		put_number(to, "length", value->count);
+		kymo_json_u64(to->json, "length", value->count);
 		break;
 	case KYMO_VALUE_TUPLE:
 	case KYMO_VALUE_LIST:
 	case KYMO_VALUE_SET:
 	case KYMO_VALUE_FROZENSET:
 	case KYMO_VALUE_DICT:
-		put_number(to, "length", value->count);
+		kymo_json_u64(to->json, "length", value->count);
 		put_items(to, at(to, value->first), value->kind == KYMO_VALUE_DICT);
 		break;
 	case KYMO_VALUE_RANGE:
@@ -179,8 +163,7 @@ static void put_inside(struct output *to, const struct kymo_value *value)
 		put_array(to, value);
 		break;
 	case KYMO_VALUE_TEXT:
-		fputs(",\"str\":", to->out);
-		put_text(to, kymo_value_label_within, value, kymo_json_put);
+		put_json_text(to, "str", kymo_value_label_within, value);
 		break;
 	case KYMO_VALUE_EXCEPTION:
 		put_exception(to, value);
@@ -193,36 +176,46 @@ static void put_inside(struct output *to, const struct kymo_value *value)
 	}
 }
 
-static void put_value(struct output *to, const struct kymo_value *value)
+static void put_type(struct output *to, const char *type, const struct kymo_value *value)
+{
+	const char *base = value->type ? kymo_value_base(value) : NULL;
+
+	kymo_json_string(to->json, "type", type);
+	if (base)
+		kymo_json_string(to->json, "base", base);
+}
+
+static void put_flags(struct kymo_json *json, const struct kymo_value *value, bool is_cut)
+{
+	if (is_cut)
+		kymo_json_bool(json, "cut", true);
+	if (value->kind == KYMO_VALUE_REDACTED)
+		kymo_json_bool(json, "redacted", true);
+	if (value->kind == KYMO_VALUE_UNBOUND)
+		kymo_json_bool(json, "unbound", true);
+	if (value->kind == KYMO_VALUE_SEEN)
+		kymo_json_bool(json, "seen", true);
+}
+
+static void put_value(struct output *to, const char *key, const struct kymo_value *value)
 {
 	const char *type = kymo_value_type(value, to->process);
 	size_t type_cost = type ? strlen(type) : 0;
 
 	if (type_cost >= to->left) {
 		to->left = 0;
-		fputs("{\"type\":null,\"text\":\"…\",\"cut\":true}", to->out);
+		fputs_unlocked("{\"type\":null,\"text\":\"…\",\"cut\":true}", kymo_json_next(to->json, key));
 		return;
 	}
 	to->left -= type_cost;
-	fputs("{\"type\":", to->out);
-	if (type)
-		kymo_json_put(to->out, type);
-	else
-		fputs("null", to->out);
-	if (value->type && kymo_value_base(value)) {
-		fputs(",\"base\":", to->out);
-		kymo_json_put(to->out, kymo_value_base(value));
-	}
-	fputs(",\"text\":", to->out);
-	put_text(to, kymo_value_text_within, value, kymo_json_put);
+	kymo_json_begin(to->json, key, '{');
+	put_type(to, type, value);
+	put_json_text(to, "text", kymo_value_text_within, value);
 	if (value->id)
-		put_number(to, "id", value->id);
-	put_flag(to, value->is_cut || value->kind == KYMO_VALUE_CUT || value->kind == KYMO_VALUE_NOT_READ, "cut");
-	put_flag(to, value->kind == KYMO_VALUE_REDACTED, "redacted");
-	put_flag(to, value->kind == KYMO_VALUE_UNBOUND, "unbound");
-	put_flag(to, value->kind == KYMO_VALUE_SEEN, "seen");
+		kymo_json_u64(to->json, "id", value->id);
+	put_flags(to->json, value, value->is_cut || value->kind == KYMO_VALUE_CUT || value->kind == KYMO_VALUE_NOT_READ);
 	put_inside(to, value);
-	putc_unlocked('}', to->out);
+	kymo_json_end(to->json, "}");
 }
 
 static bool has_brief_text(const struct kymo_value *value)
@@ -232,9 +225,8 @@ static bool has_brief_text(const struct kymo_value *value)
 }
 
 /* Without what differs from run to run, such as ids, and what is long. */
-static void put_brief(struct output *to, const struct kymo_value *value, bool has_attributes)
+static void put_brief(struct output *to, const char *key, const struct kymo_value *value, bool has_attributes)
 {
-	const char *type = kymo_value_type(value, to->process), *base = value->type ? kymo_value_base(value) : NULL;
 	char text[BRIEF_BYTES] = "…";
 	bool is_cut = value->is_cut || value->kind == KYMO_VALUE_CUT;
 	const struct kymo_value *name, *attribute;
@@ -243,66 +235,59 @@ static void put_brief(struct output *to, const struct kymo_value *value, bool ha
 		memcpy(text, "…", sizeof "…");
 		is_cut = true;
 	}
-	fputs("{\"type\":", to->out);
-	if (type)
-		kymo_json_put(to->out, type);
-	else
-		fputs("null", to->out);
-	if (base) {
-		fputs(",\"base\":", to->out);
-		kymo_json_put(to->out, base);
-	}
-	fputs(",\"text\":", to->out);
-	kymo_json_put(to->out, text);
-	put_flag(to, is_cut, "cut");
-	put_flag(to, value->kind == KYMO_VALUE_REDACTED, "redacted");
-	put_flag(to, value->kind == KYMO_VALUE_UNBOUND, "unbound");
-	put_flag(to, value->kind == KYMO_VALUE_SEEN, "seen");
+	kymo_json_begin(to->json, key, '{');
+	put_type(to, kymo_value_type(value, to->process), value);
+	kymo_json_string(to->json, "text", text);
+	put_flags(to->json, value, is_cut);
 	if (value->kind >= KYMO_VALUE_STR && value->kind <= KYMO_VALUE_DICT)
-		put_number(to, "length", value->count);
+		kymo_json_u64(to->json, "length", value->count);
 	if (has_attributes && value->kind == KYMO_VALUE_OBJECT) {
-		fputs(",\"attributes\":{", to->out);
+		kymo_json_begin(to->json, "attributes", '{');
 		name = at(to, value->first);
 		for (unsigned i = 0; name && i < BRIEF_ATTRIBUTES && (attribute = at(to, name->next)); i++) {
-			fputs(i ? "," : "", to->out);
-			put_text(to, kymo_value_label_within, name, kymo_json_put);
-			putc_unlocked(':', to->out);
-			put_brief(to, attribute, false);
+			put_json_text(to, NULL, kymo_value_label_within, name);
+			kymo_json_is_key(to->json);
+			put_brief(to, NULL, attribute, false);
 			name = at(to, attribute->next);
 		}
-		putc_unlocked('}', to->out);
+		kymo_json_end(to->json, "}");
 	}
-	putc_unlocked('}', to->out);
+	kymo_json_end(to->json, "}");
+}
+
+static void put_brief_binding(struct output *to, const char *key, const struct kymo_value *value)
+{
+	put_brief(to, key, value, value->name);
 }
 
 void kymo_value_put_json(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
 			 const struct kymo_traced_process *process)
 {
-	put_value(&(struct output){out, tree, process, EVENT_COST}, value);
+	struct kymo_json json = {.out = out};
+
+	put_value(&(struct output){&json, tree, process, EVENT_COST}, NULL, value);
 }
 
 void kymo_value_put_brief(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
 			  const struct kymo_traced_process *process)
 {
-	put_brief(&(struct output){out, tree, process, EVENT_COST}, value, value->name);
+	struct kymo_json json = {.out = out};
+
+	put_brief_binding(&(struct output){&json, tree, process, EVENT_COST}, NULL, value);
 }
 
-static void put_brief_binding(struct output *to, const struct kymo_value *value)
-{
-	put_brief(to, value, value->name);
-}
-
-static void put_event(FILE *out, const struct kymo_event *event, void (*put)(struct output *, const struct kymo_value *))
+static void put_event(struct kymo_json *json, const struct kymo_event *event,
+		      void (*put)(struct output *, const char *key, const struct kymo_value *))
 {
 	struct kymo_value_tree tree = {0};
-	struct output to = {out, &tree, event->stream->process, EVENT_COST};
+	struct output to = {json, &tree, event->stream->process, EVENT_COST};
 	const struct kymo_value *value, *own = NULL;
 	bool has_variables = false;
 
 	if (!event->values.bytes)
 		return;
 	if (kymo_value_tree_read(&tree, event->values)) {
-		fputs(",\"values\":null", out); /* no memory */
+		kymo_json_null(json, "values"); /* no memory */
 		kymo_value_tree_release(&tree);
 		return;
 	}
@@ -311,28 +296,28 @@ static void put_event(FILE *out, const struct kymo_event *event, void (*put)(str
 			own = value;
 			continue;
 		}
-		fputs(has_variables ? "," : ",\"values\":{", out);
+		if (!has_variables)
+			kymo_json_begin(json, "values", '{');
 		has_variables = true;
-		put_variable(out, event, value->name, kymo_json_put);
-		putc_unlocked(':', out);
-		put(&to, value);
+		put_variable(kymo_json_next(json, NULL), event, value->name, kymo_json_put);
+		kymo_json_is_key(json);
+		put(&to, NULL, value);
 	}
-	fputs(has_variables ? "}" : "", out);
-	if (own) {
-		fputs(",\"value\":", out);
-		put(&to, own);
-	}
+	if (has_variables)
+		kymo_json_end(json, "}");
+	if (own)
+		put(&to, "value", own);
 	kymo_value_tree_release(&tree);
 }
 
-void kymo_event_put_values_json(FILE *out, const struct kymo_event *event)
+void kymo_event_put_values_json(struct kymo_json *json, const struct kymo_event *event)
 {
-	put_event(out, event, put_value);
+	put_event(json, event, put_value);
 }
 
-void kymo_event_put_values_brief(FILE *out, const struct kymo_event *event)
+void kymo_event_put_values_brief(struct kymo_json *json, const struct kymo_event *event)
 {
-	put_event(out, event, put_brief_binding);
+	put_event(json, event, put_brief_binding);
 }
 
 /* As much of it as @columns have room for; returns how many bytes that were. */
@@ -364,7 +349,7 @@ void kymo_event_put_values(FILE *out, const struct kymo_event *event, size_t col
 	const struct kymo_traced_process *process = event->stream->process;
 	bool is_result = event->kind == KYMO_PY_RETURN || event->kind == KYMO_PY_YIELD;
 	struct kymo_value_tree tree = {0};
-	struct output to = {out, &tree, process, EVENT_COST};
+	struct output to = {NULL, &tree, process, EVENT_COST};
 	const char *separator = "  ";
 	size_t used = 0;
 
@@ -393,7 +378,7 @@ void kymo_event_put_values(FILE *out, const struct kymo_event *event, size_t col
 		if (columns)
 			used += put_part(out, &tree, value, process, used < columns ? columns - used : 1);
 		else
-			put_text(&to, kymo_value_text_within, value, kymo_text_put);
+			put_text(&to, out, kymo_value_text_within, value, kymo_text_put);
 	}
 	kymo_value_tree_release(&tree);
 }

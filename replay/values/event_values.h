@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "replay/trace/json_writer.h"
 #include "replay/values/values.h"
 
 /*
@@ -13,11 +14,11 @@
  */
 void kymo_event_put_values(FILE *out, const struct kymo_event *event, size_t columns);
 
-/* ,"values":{"x":{…}},"value":{…} */
-void kymo_event_put_values_json(FILE *out, const struct kymo_event *event);
+/* "values":{"x":{…}},"value":{…}, in the object that is open */
+void kymo_event_put_values_json(struct kymo_json *json, const struct kymo_event *event);
 
 /* The same of brief values. */
-void kymo_event_put_values_brief(FILE *out, const struct kymo_event *event);
+void kymo_event_put_values_brief(struct kymo_json *json, const struct kymo_event *event);
 
 /* A value as a JSON object, as docs/guide/values.md has it. */
 void kymo_value_put_json(FILE *out, const struct kymo_value_tree *tree, const struct kymo_value *value,
