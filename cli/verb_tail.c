@@ -15,6 +15,7 @@
 #include "replay/decode/thread_cursor.h"
 #include "replay/moves/named_places.h"
 #include "replay/trace/describe.h"
+#include "replay/trace/json_writer.h"
 #include "replay/trace/shown_files.h"
 #include "replay/trace/text.h"
 #include "replay/values/event_values.h"
@@ -255,26 +256,22 @@ static void print_stream(const struct kymo_stream *stream, const struct newest *
 	print_folded(newest, newest->folded, true);
 }
 
-static void print_stream_json(const struct kymo_stream *stream, const struct newest *newest)
+static void print_stream_json(struct kymo_json *json, const struct kymo_stream *stream, const struct newest *newest)
 {
-	printf("{\"thread\":%" PRIu32 ",\"tid\":%" PRIu64 ",\"name\":", stream->number,
-	       stream->thread ? stream->thread->native_id : 0);
-	if (stream->thread && stream->thread->name)
-		kymo_json_put(stdout, stream->thread->name);
-	else
-		fputs("null", stdout);
-	fputs(",\"events\":[", stdout);
+	kymo_json_begin(json, NULL, '{');
+	kymo_json_u64(json, "thread", stream->number);
+	kymo_json_u64(json, "tid", stream->thread ? stream->thread->native_id : 0);
+	kymo_json_string(json, "name", stream->thread ? stream->thread->name : NULL);
+	kymo_json_begin(json, "events", '[');
 	for (uint64_t i = first_kept(newest); i < newest->seen; i++) {
 		const struct kept *kept = &newest->kept[i % newest->room];
 
-		if (i > first_kept(newest))
-			putchar(',');
 		if (kept->values)
-			fputs(kept->values, stdout);
+			fputs(kept->values, kymo_json_next(json, NULL));
 		else
-			kymo_event_put_json(stdout, &kept->event);
+			kymo_event_put_json(kymo_json_next(json, NULL), &kept->event);
 	}
-	fputs("]}", stdout);
+	kymo_json_end(json, "]}");
 }
 
 static void print_process(const struct kymo_timeline *timeline, const struct kymo_traced_process *process)
@@ -286,31 +283,36 @@ static void print_process(const struct kymo_timeline *timeline, const struct kym
 	printf("\n  %s\n", kymo_describe_end(timeline, process, text));
 }
 
-static void print_process_json(const struct kymo_timeline *timeline, const struct kymo_traced_process *process)
+static void begin_process_json(struct kymo_json *json, const struct kymo_timeline *timeline, const struct kymo_traced_process *process)
 {
 	char text[KYMO_DESCRIBE_BYTES];
 
-	printf("{\"pid\":%" PRIu32 ",\"end\":", process->pid);
-	kymo_json_put(stdout, kymo_describe_end(timeline, process, text));
-	fputs(",\"threads\":[", stdout);
+	kymo_json_begin(json, NULL, '{');
+	kymo_json_u64(json, "pid", process->pid);
+	kymo_json_string(json, "end", kymo_describe_end(timeline, process, text));
+	kymo_json_begin(json, "threads", '[');
 }
 
-static void print_unrecorded_json(const struct kymo_definitions *definitions, uint64_t pid, bool has_processes)
+static void end_json(struct kymo_json *json, const struct kymo_definitions *definitions, uint64_t pid, bool has_processes)
 {
 	json_t *unrecorded = kymo_unrecorded_json(definitions, pid);
 
-	fputs(has_processes ? "]}],\"unrecorded\":" : "],\"unrecorded\":", stdout);
-	json_dumpf(unrecorded, stdout, JSON_COMPACT);
-	fputs("}\n", stdout);
+	kymo_json_end(json, has_processes ? "]}]" : "]");
+	json_dumpf(unrecorded, kymo_json_next(json, "unrecorded"), JSON_COMPACT);
+	kymo_json_end(json, "}");
+	putchar('\n');
 	json_decref(unrecorded);
 }
 
 static int print_trace(struct kymo_timeline *timeline, struct newest *newest, struct kymo_error *error)
 {
 	const struct kymo_traced_process *process = NULL;
+	struct kymo_json json = {.out = stdout};
 
-	if (newest->as_json)
-		fputs("{\"processes\":[", stdout);
+	if (newest->as_json) {
+		kymo_json_begin(&json, NULL, '{');
+		kymo_json_begin(&json, "processes", '[');
+	}
 	for (size_t i = 0; i < timeline->stream_count && !ferror(stdout); i++) {
 		const struct kymo_stream *stream = &timeline->streams[i];
 		bool is_first = stream->process != process;
@@ -319,8 +321,9 @@ static int print_trace(struct kymo_timeline *timeline, struct newest *newest, st
 		if (newest->process && stream->process->pid != newest->process)
 			continue;
 		if (is_first && newest->as_json) {
-			fputs(process ? "]}," : "", stdout);
-			print_process_json(timeline, stream->process);
+			if (process)
+				kymo_json_end(&json, "]}");
+			begin_process_json(&json, timeline, stream->process);
 		} else if (is_first) {
 			print_process(timeline, stream->process);
 		}
@@ -328,15 +331,13 @@ static int print_trace(struct kymo_timeline *timeline, struct newest *newest, st
 		result = collect_stream(timeline, stream, newest, error);
 		if (result)
 			return result;
-		if (newest->as_json) {
-			fputs(is_first ? "" : ",", stdout);
-			print_stream_json(stream, newest);
-		} else {
+		if (newest->as_json)
+			print_stream_json(&json, stream, newest);
+		else
 			print_stream(stream, newest);
-		}
 	}
 	if (newest->as_json)
-		print_unrecorded_json(&timeline->definitions, newest->process, process != NULL);
+		end_json(&json, &timeline->definitions, newest->process, process != NULL);
 	else
 		kymo_unrecorded_print(&timeline->definitions, newest->process);
 	return 0;
