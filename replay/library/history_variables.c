@@ -2,13 +2,12 @@
 /* What variables held, as JSON. */
 #define KYMO_HISTORY_API __attribute__((visibility("default")))
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "replay/library/history_private.h"
 #include "replay/values/event_values.h"
+#include "replay/trace/json_writer.h"
 #include "replay/trace/line_table.h"
-#include "replay/trace/text.h"
 #include "replay/moves/variable_watch.h"
 
 /* 0, with what was written to @out in *@text, or a negative errno. */
@@ -28,54 +27,49 @@ int kymo_history_cursor_variables(struct kymo_history_cursor *cursor, uint32_t f
 	struct kymo_history *history = kymo_history_of_cursor(cursor);
 	struct kymo_variables variables;
 	size_t bytes;
-	FILE *out = open_memstream(json, &bytes);
-	const char *separator = "";
+	struct kymo_json writer = {.out = open_memstream(json, &bytes)};
 	int result;
 
-	if (!out)
+	if (!writer.out)
 		return kymo_fail(&history->error, -ENOMEM, "out of memory");
 	result = kymo_variables_read(kymo_history_replay(cursor), frame, &variables, &history->error);
-	putc('{', out);
+	kymo_json_begin(&writer, NULL, '{');
 	for (uint32_t i = 0; i < variables.count && !result; i++) {
 		const struct kymo_variable *variable = &variables.items[i];
 
 		/* Where a name is that of two, one has a value. */
 		if (!variable->name || variable->state != KYMO_VARIABLE_TOLD || kymo_variables_find(&variables, variable->name) != variable)
 			continue;
-		fputs(separator, out);
-		kymo_json_put(out, variable->name);
-		putc(':', out);
-		kymo_value_put_json(out, &variables.tree, kymo_value_at(&variables.tree, variable->node), variables.process);
-		separator = ",";
+		kymo_value_put_json(kymo_json_next(&writer, variable->name), &variables.tree,
+				    kymo_value_at(&variables.tree, variable->node), variables.process);
 	}
-	putc('}', out);
+	kymo_json_end(&writer, "}");
 	kymo_variables_release(&variables);
-	return finish(history, out, json, result);
+	return finish(history, writer.out, json, result);
 }
 
 struct listing {
-	FILE *out;
+	struct kymo_json json;
 	const struct kymo_traced_process *process;
-	const char *separator;
 };
 
 static bool put_past_value(void *context, const struct kymo_past_value *value)
 {
 	struct listing *listing = context;
+	struct kymo_json *json = &listing->json;
 
-	fprintf(listing->out, "%s{\"n\":%" PRIu64 ",\"t_ns\":%" PRId64 ",\"line\":", listing->separator, value->moment.at.n,
-		value->moment.t_ns);
+	kymo_json_begin(json, NULL, '{');
+	kymo_json_u64(json, "n", value->moment.at.n);
+	kymo_json_i64(json, "t_ns", value->moment.t_ns);
 	if (value->line == KYMO_LINE_NONE)
-		fputs("null", listing->out);
+		kymo_json_null(json, "line");
 	else
-		fprintf(listing->out, "%" PRId64, value->line);
-	fputs(",\"value\":", listing->out);
+		kymo_json_i64(json, "line", value->line);
 	if (value->node)
-		kymo_value_put_json(listing->out, value->tree, kymo_value_at(value->tree, value->node), listing->process);
+		kymo_value_put_json(kymo_json_next(json, "value"), value->tree, kymo_value_at(value->tree, value->node), listing->process);
 	else
-		fputs("null", listing->out);
-	putc('}', listing->out);
-	listing->separator = ",";
+		kymo_json_null(json, "value");
+	kymo_json_end(json, "}");
 	return true;
 }
 
@@ -83,7 +77,7 @@ int kymo_history_cursor_past_values(struct kymo_history_cursor *cursor, uint32_t
 {
 	struct kymo_history *history = kymo_history_of_cursor(cursor);
 	struct kymo_replay *replay = kymo_history_replay(cursor);
-	struct listing listing = {.separator = ""};
+	struct listing listing = {0};
 	struct kymo_watchpoint watch;
 	size_t bytes;
 	int result = kymo_watchpoint_set(&watch, replay, frame, expression, &history->error);
@@ -91,12 +85,12 @@ int kymo_history_cursor_past_values(struct kymo_history_cursor *cursor, uint32_t
 	if (result)
 		return result;
 	listing.process = watch.activation.process;
-	listing.out = open_memstream(json, &bytes);
-	if (listing.out) {
-		putc('[', listing.out);
+	listing.json.out = open_memstream(json, &bytes);
+	if (listing.json.out) {
+		kymo_json_begin(&listing.json, NULL, '[');
 		result = kymo_watchpoint_history(replay, &watch, put_past_value, &listing, &history->error);
-		putc(']', listing.out);
-		result = finish(history, listing.out, json, result);
+		kymo_json_end(&listing.json, "]");
+		result = finish(history, listing.json.out, json, result);
 	} else {
 		result = kymo_fail(&history->error, -ENOMEM, "out of memory");
 	}
