@@ -186,14 +186,13 @@ def test_what_there_was_no_room_for_is_named(trace):
     assert name.encode() in pprof.encode(profile)
 
 
-def test_files_are_not_replaced(trace, folder, capsys):
-    from kymo.profile.export import main
-
+def test_files_are_not_replaced(trace, folder, kymo):
     out = folder / "there.pstats"
     out.write_bytes(b"mine")
-    assert main(["export", "--format=pstats", "-o", str(out), str(trace)], "0") == 1
-    assert capsys.readouterr().err == f"kymo: {out} already exists; use -f to replace it\n" and out.read_bytes() == b"mine"
-    assert main(["export", "--format=pstats", "-f", "-o", str(out), str(trace)], "0") == 0
+    refused = kymo("export", "--format=pstats", "-o", out, trace, check=False)
+    assert (refused.returncode, refused.stderr) == (1, f"kymo: {out} already exists; use -f to replace it\n")
+    assert out.read_bytes() == b"mine"
+    kymo("export", "--format=pstats", "-f", "-o", out, trace)
     assert pstats.Stats(str(out)).total_calls
-    assert main(["export", "--format=gprof", "-o", "/nowhere/x", str(trace)], "0") == 1
-    assert "/nowhere/x: No such file" in capsys.readouterr().err
+    nowhere = kymo("export", "--format=gprof", "-o", "/nowhere/x", trace, check=False)
+    assert nowhere.returncode == 1 and "/nowhere/x: No such file" in nowhere.stderr
