@@ -64,7 +64,7 @@ static inline uint32_t kymo_add_u32(_Atomic uint32_t *p, uint32_t value)
 	return atomic_fetch_add_explicit(p, value, memory_order_relaxed);
 }
 
-/* The same: from @before to @after.  False if it was something else. */
+/* Compare-and-swap from @before to @after.  False if the value was something else. */
 static inline int kymo_change_u32(_Atomic uint32_t *p, uint32_t before, uint32_t after)
 {
 	return atomic_compare_exchange_strong_explicit(p, &before, after, memory_order_relaxed, memory_order_relaxed);

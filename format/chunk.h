@@ -3,7 +3,7 @@
  * The shared memory between a recorded process and the reader.
  *
  * This header is the only contract between recorder/ (the producer half) and
- * reader/ (the consumer half); docs/shared-memory.md retells it in prose.
+ * reader/ (the consumer half); docs/shared-memory.md describes it in prose.
  *
  *   <session>/session              struct kymo_session_page, then the Config message
  *   <session>/<process>/meta       struct kymo_meta_page, then the definitions stream
@@ -14,11 +14,11 @@
  *        page 2…     struct kymo_chunk_header[max_slots]   producer writes
  *        slots_offset…  slot 0, slot 1, …         producer writes, slot_bytes each
  *
- * A ring has one producer, the thread that holds it, and one consumer.  Chunk
- * number @seq, from 1 and never reused in a ring, lies in whichever slot has a
- * header whose state names it.  No record spans two chunks.  The chunk headers
- * stand apart from the payload so that the reader maps only the first pages,
- * whose space was allocated when the ring was made, and takes payload by pread.
+ * A ring has one producer, the thread that holds it, and one consumer.  Chunk number
+ * @seq, from 1 and never reused in a ring, lies in whichever slot has a header whose
+ * state names it.  No record spans two chunks.  The chunk headers stand apart from the
+ * payload, so that the reader maps only the first pages, whose space was allocated when
+ * the ring was made.  It takes payload by pread.
  *
  * Every shared word has one writer, named beside it; all numbers are little-endian.
  * The reader trusts none of them: it copies each before it checks it.
@@ -42,9 +42,9 @@
 #define KYMO_MAX_SLOT_BYTES (1U << 20)
 #define KYMO_MAX_SLOTS 4096U
 
-/* Bytes at the end of a slot that no event starts in: an event, the records that go before it
- * (TIME, SWITCH, TASK, LASTI, CODE) and a
- * flushed branch word fit, and no store leaves the slot. */
+/* No event starts in the last bytes of a slot.  They have room for an event, the records that
+ * go before it (TIME, SWITCH, TASK, LASTI, CODE) and a flushed branch word, so no store
+ * leaves the slot. */
 #define KYMO_SLOT_SLACK 128U
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "shared words must be address-free");
@@ -53,8 +53,8 @@ static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "n
 /* What happens when the reader has not yet taken the oldest chunk. */
 enum kymo_policy {
 	KYMO_POLICY_BLOCK = 1,     /* wait at the chunk boundary, then degrade to drop */
-	KYMO_POLICY_DROP = 2,      /* count what is lost and go on */
-	KYMO_POLICY_OVERWRITE = 3, /* the newest chunks win; the reader is never looked at */
+	KYMO_POLICY_DROP = 2,      /* count lost events and go on */
+	KYMO_POLICY_OVERWRITE = 3, /* the newest chunks win; never waits for the reader */
 };
 
 enum kymo_clock_mode {
@@ -79,7 +79,7 @@ enum kymo_loss {
 	KYMO_LOSS_DAMAGED = 1 << 4,     /* a frame that failed its check: found by the decoder */
 	KYMO_LOSS_STORAGE = 1 << 5,     /* the reader could not write: disk full, size limit */
 	KYMO_LOSS_READER = 1 << 6,      /* the reader stopped while producers lived */
-	KYMO_LOSS_DISCARDED = 1 << 7,   /* on purpose: the program dropped the segment that they were in */
+	KYMO_LOSS_DISCARDED = 1 << 7,   /* on purpose: the program dropped their segment */
 };
 
 /*
@@ -110,11 +110,11 @@ struct kymo_chunk_header {
 	_Atomic uint64_t commit;
 	uint64_t close_clock;  /* counter when sealed; 0 while open */
 	uint64_t last_ordinal; /* ordinal of the last event, when sealed; 0 while open */
-	uint64_t segment;      /* that all of the chunk lies in; 0: none.  Set as it opens; 0 if sealed later */
+	uint64_t segment;      /* segment that the whole chunk lies in; 0: none.  Set when it opens; 0 if sealed after the segment */
 	uint64_t reserved0[3];
 	/* line 1: written once, before the state says open */
 	uint64_t open_clock;
-	uint64_t first_ordinal; /* ordinal that the first event of this chunk has */
+	uint64_t first_ordinal; /* ordinal of this chunk's first event */
 	uint64_t lost_before;   /* events lost between the previous chunk of this thread and this one */
 	uint64_t meta_position; /* definitions that this chunk's sync block needs: stream bytes */
 	uint64_t switch_base;   /* SWITCH ordinals in this chunk count from here */
@@ -132,24 +132,25 @@ struct kymo_ring_page {
 	uint32_t abi_version;
 	uint32_t ring;         /* N of the file name */
 	uint32_t slot_bytes;   /* power of two */
-	uint32_t max_slots;    /* headers that the file has room for */
+	uint32_t max_slots;    /* number of headers that the file has room for */
 	uint32_t slots_offset; /* file offset of slot 0; page-aligned */
 	uint32_t reserved0;
 	uint8_t pad0[32];
 	/* written by the producer at chunk boundaries and while events are lost */
 	_Atomic uint64_t opened_seq;   /* newest chunk that was opened */
 	_Atomic uint64_t sealed_seq;   /* newest chunk that was sealed */
-	_Atomic uint64_t lost_ordinal; /* of the newest event that was lost; if it is above the newest
-					  chunk's last_ordinal, the difference was lost after it */
+	_Atomic uint64_t lost_ordinal; /* ordinal of the newest lost event; if it is above the newest
+					  chunk's last_ordinal, the difference was lost after that
+					  chunk */
 	_Atomic uint32_t lost_reasons; /* for those */
 	_Atomic uint32_t slots;             /* slots made so far */
 	_Atomic uint32_t thread;            /* thread that holds the ring; 0: it is pooled */
 	_Atomic uint32_t producer_sleeping; /* 1 while the producer waits on kymo_ring_consumer.wake */
-	/* for the watcher: of the thread that holds the ring */
-	_Atomic uint64_t producer;  /* address, in the process, of what struct kymo_frame_layout has the fields of */
+	/* for the watcher, about the thread that holds the ring */
+	_Atomic uint64_t producer;  /* address, in the process, of the object whose fields struct kymo_frame_layout describes */
 	_Atomic uint32_t native_id; /* gettid */
-	/* where the frame on top was when the thread ended, see KYMO_STOPPED_AT: by the watcher; before exec by the producer,
-	   with its last event */
+	/* where the top frame was when the thread ended, see KYMO_STOPPED_AT: written by the watcher, or by the producer with
+	   its last event before exec */
 	_Atomic uint32_t stopped_after;
 	_Atomic uint64_t stopped_at;
 	_Atomic uint64_t stalls; /* block: number, sum and maximum of the waits */
@@ -160,7 +161,7 @@ static_assert(offsetof(struct kymo_ring_page, opened_seq) == 64, "ABI");
 static_assert(offsetof(struct kymo_ring_page, producer) == 104, "ABI");
 static_assert(offsetof(struct kymo_ring_page, stalls) == 128, "ABI");
 
-/* 0: not known; else code units + 1, as CPython has them (_PyInterpreterFrame_LASTI), and whether the thread may have gone on. */
+/* 0: not known; else code units + 1, as in CPython (_PyInterpreterFrame_LASTI), and whether the thread may have gone on. */
 #define KYMO_STOPPED_AT(lasti, is_least) (((uint64_t)(lasti) + 1) | (uint64_t)(is_least) << 32)
 #define KYMO_STOPPED_IS_LEAST(word) ((word) >> 32 & 1)
 /* It is true if the low 32 bits of the thread's last ordinal are those of @stopped_after. */
@@ -183,15 +184,16 @@ static inline uint32_t kymo_ring_slots_offset(uint32_t max_slots)
 }
 
 /*
- * Where a process that has been stopped has what its threads do: offsets of fields in its memory, for the watcher.  A producer has
- * a thread number, the address of its process, which is @process here, and of the frame that is on top of the thread's stack, and
- * its code's; a frame has those of its code and of the instruction that it runs; code has its bytecode, and how long that is.
+ * Where the watcher finds, in the memory of a stopped process, what its threads are running: offsets of fields.  A producer has a
+ * thread number and the addresses of its process (@process here), of the frame on top of the thread's stack, and of that frame's
+ * code.  A frame has the addresses of its code and of the instruction that it runs.  Code has its bytecode and the bytecode's
+ * length.
  */
 struct kymo_frame_layout {
 	uint64_t process;
-	uint64_t code_mask; /* bits of a frame's word that are of the address of its code */
+	uint64_t code_mask; /* bits of a frame's word that hold the address of its code */
 	uint16_t producer_thread, producer_process, producer_frame, producer_code;
-	uint16_t frame_code, frame_instruction; /* @frame_instruction is 0 where nothing is known */
+	uint16_t frame_code, frame_instruction; /* @frame_instruction is 0 if the layout is not known */
 	uint16_t code_units, code_bytecode;
 };
 
@@ -238,7 +240,7 @@ enum kymo_reader_state {
 	KYMO_READER_CLOSED = 2, /* the trace is sealed; nothing more will be taken */
 };
 
-/* In the session's folder, when the reader could not complete the trace: why, in one line. */
+/* File in the session's folder: why the reader could not complete the trace, in one line. */
 #define KYMO_READER_LOG "reader.log"
 
 enum kymo_stop_wanted {
@@ -247,7 +249,7 @@ enum kymo_stop_wanted {
 };
 
 #define KYMO_UNJOINED 32U
-#define KYMO_FOLDER_BYTES 64U /* of a process folder's name, its zero included */
+#define KYMO_FOLDER_BYTES 64U /* length of a process folder's name, the zero included */
 
 enum kymo_unjoined_state {
 	KYMO_UNJOINED_FREE = 0,
@@ -261,11 +263,11 @@ struct kymo_unjoined {
 	uint32_t pid;           /* as the process itself sees it */
 	int32_t error;          /* why not: an errno */
 	uint32_t reserved0;
-	char forked_from[KYMO_FOLDER_BYTES]; /* folder of the process that it was forked from; "": of none */
+	char forked_from[KYMO_FOLDER_BYTES]; /* folder of the process that it was forked from; "": none */
 };
 static_assert(sizeof(struct kymo_unjoined) == 80, "ABI");
 
-/* A tick that comes later than this after the one before is told by a ClockStall definition. */
+/* A tick that comes later than this after the one before is recorded as a ClockStall definition. */
 #define KYMO_TICK_STALL_NS 3000000U
 
 struct kymo_session_page {
@@ -295,8 +297,8 @@ struct kymo_session_page {
 	_Atomic uint32_t root_pid;    /* the command that `kymo record` started; 0: none */
 	_Atomic uint32_t root_ended;  /* 1 when root_status is valid */
 	_Atomic uint32_t root_status; /* as from waitpid */
-	_Atomic uint32_t processes_unrecorded; /* that could not make their folder, and that the reader has not told of yet */
-	struct kymo_unjoined unjoined[KYMO_UNJOINED]; /* as many of those as there is room for */
+	_Atomic uint32_t processes_unrecorded; /* processes that could not make their folder, not yet reported by the reader */
+	struct kymo_unjoined unjoined[KYMO_UNJOINED]; /* details of the first KYMO_UNJOINED of them */
 };
 static_assert(offsetof(struct kymo_session_page, unjoined) == 160, "ABI");
 static_assert(offsetof(struct kymo_session_page, tick) == 64, "ABI");

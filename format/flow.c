@@ -26,7 +26,7 @@ static bool is_end(unsigned op)
 	return op == KYMO_OP_RETURN || op == KYMO_OP_YIELD || op == KYMO_OP_RERAISE || op == KYMO_OP_RAISE;
 }
 
-/* A jump's destination; what lies outside the code, or is nowhere, is told by KYMO_NO_UNIT. */
+/* A jump's destination; KYMO_NO_UNIT if it has none, or if it lies outside the code. */
 static uint32_t find_target(const struct kymo_flow *flow, unsigned op, uint32_t next, uint32_t arg)
 {
 	switch (op) {
@@ -69,7 +69,7 @@ static void read_instructions(struct kymo_flow *flow, const struct kymo_opcode *
 	}
 }
 
-/* Branches of 3.14 have a NOT_TAKEN behind them, where the one way is told; it belongs to no other. */
+/* In 3.14 a branch is followed by its own NOT_TAKEN, which has the event of one of the two ways. */
 static bool is_well_formed_branch(const struct kymo_flow *flow, const struct kymo_instruction *at)
 {
 	if (!kymo_flow_is_instruction(flow, at->next) || !kymo_flow_is_instruction(flow, at->target))
@@ -120,7 +120,7 @@ unsigned kymo_flow_silent_ways(const struct kymo_flow *flow, uint32_t unit, uint
 	return 1;
 }
 
-/* Objects/exception_handling_notes.txt of CPython: numbers of 6 bits a byte, the highest first. */
+/* Objects/exception_handling_notes.txt of CPython: numbers with 6 bits in each byte, the most significant first. */
 static bool get_number(const uint8_t **at, const uint8_t *end, uint32_t *number)
 {
 	*number = 0;

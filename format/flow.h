@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The flow of control in one code object, as its bytecode fixes it, and the places where a recorder
- * must be told which way it went.
+ * must record which way was taken.
  *
- * Everything here is a pure function of bytecode, exception table and CPython version, so that the
- * recorder and whoever rebuilds its lines agree on it without a word.  docs/flow.md has the rules.
+ * Everything here is a pure function of bytecode, exception table and CPython version, so the
+ * recorder and the decoder that rebuilds its lines always agree. docs/flow.md has the rules.
  *
- * These places are branches and jumps that are called sites.  All others are silent.  Sites are chosen so that
- * from one thing that is recorded with its place to the next there is never more than one silent way: that next thing
- * then says which way it was.
+ * These places are branches and jumps, called sites.  All others are silent.  Sites are chosen so that at most one
+ * silent path leads from one recorded place to the next: the next recorded place then says which path was taken.
  *
- * In 3.12 a call that makes a generator has no event, but may have another LINE event after it.  Where that
- * can be, the call is a site too, but one that nothing is recorded at unless a generator is made: silent ways lead
- * through it.
+ * In 3.12 a call that makes a generator has no event, but may have another LINE event after it.  Such a call is a
+ * site, too, but it is recorded only if it makes a generator, so silent paths lead through it.
  */
 #ifndef KYMO_FORMAT_FLOW_H
 #define KYMO_FORMAT_FLOW_H
@@ -46,7 +44,7 @@ enum kymo_op {
 
 struct kymo_opcode {
 	uint8_t op;     /* enum kymo_op */
-	uint8_t caches; /* units behind the instruction that are none */
+	uint8_t caches; /* cache units behind the instruction */
 };
 
 /* CPython 3.@minor as 0x030c … 0x030f: the upper half of its sys.hexversion. */
@@ -56,25 +54,26 @@ struct kymo_opcode {
 #define KYMO_CPYTHON_3_14 0x030eU
 #define KYMO_CPYTHON_3_15 0x030fU
 
-/* The instructions of @version, by opcode; NULL: it is not known. */
+/* The instructions of @version, by opcode; NULL if the version is not known. */
 const struct kymo_opcode *kymo_opcodes(uint32_t version);
 
 #define KYMO_NO_UNIT UINT32_MAX
-/* More than any compiler makes of a function; code that is longer is recorded line by line. */
+/* Longer than any function that a compiler makes; longer code is recorded line by line. */
 #define KYMO_FLOW_MAX_UNITS (1U << 20)
 #define KYMO_FLOW_MAX_SITES 32767U
-/* In kymo_flow_sites(): a cache unit lies behind the instruction, so that it goes on two units further. */
+/* In kymo_flow_sites(): a cache unit lies behind the instruction, so the next instruction is two units further on. */
 #define KYMO_SITE_HAS_CACHE 0x8000U
-/* There, from 3.14 on: a POP_ITER, and a branch that leads to one; it tells the same again, of the same source. */
+/* In kymo_flow_sites(), from 3.14 on: a POP_ITER, and a branch that leads to one; the POP_ITER repeats the branch's event, with the
+   same source. */
 #define KYMO_SITE_ENDS_LOOP 0x8000U
 
 struct kymo_instruction {
 	uint32_t next;   /* unit of the instruction behind it; 0: no instruction begins at this unit */
-	uint32_t target; /* of a jump or branch, or KYMO_NO_UNIT; of FOR_ITER where it goes when exhausted */
+	uint32_t target; /* destination of a jump or branch, or KYMO_NO_UNIT; for FOR_ITER, where it goes when exhausted */
 	uint16_t site;   /* number from 1; 0: none */
 	uint8_t op;      /* enum kymo_op */
 	uint8_t arg;     /* lowest byte */
-	bool is_silent;  /* a branch or jump with an event that is no site */
+	bool is_silent;  /* a branch or jump that has an event and is not a site */
 };
 
 struct kymo_handler {
@@ -90,17 +89,17 @@ struct kymo_flow {
 	uint32_t handler_count;
 	bool is_exact; /* lines can be rebuilt from what is recorded */
 	struct kymo_instruction *at; /* by unit */
-	struct kymo_handler *handlers; /* the innermost of those that protect a unit is the last */
+	struct kymo_handler *handlers; /* of those that protect a unit, the last one is the innermost */
 };
 
 /*
  * Work out @flow of @bytecode (co_code: no caches filled, nothing instrumented).  0 or -ENOMEM; -EINVAL if
- * the version is not known.  A total function: of bytes that are no bytecode, something not exact
- * is made.  Takes time in proportion to the length.
+ * the version is not known.  A total function: from bytes that are not bytecode it makes a flow that is
+ * not exact.  Takes time in proportion to the length.
  */
 int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
 		   const uint8_t *exception_table, size_t exception_bytes);
-/* The same without sites, which take most of the time; exact: every way leads to an instruction. */
+/* The same without sites, which take most of the time; here, exact means that every way leads to an instruction. */
 int kymo_flow_read(struct kymo_flow *flow, uint32_t version, const uint8_t *bytecode, size_t bytes,
 		   const uint8_t *exception_table, size_t exception_bytes);
 void kymo_flow_release(struct kymo_flow *flow);
@@ -121,7 +120,7 @@ static inline bool kymo_flow_is_instruction(const struct kymo_flow *flow, uint32
 	return unit < flow->units && flow->at[unit].next;
 }
 
-/* Something is recorded wherever @at is left. */
+/* An event is recorded whichever way @at is left. */
 static inline bool kymo_is_told(const struct kymo_instruction *at)
 {
 	return at->site && at->op != KYMO_OP_CALL;

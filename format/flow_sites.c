@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * At first every branch and jump is a site, so that no silent way goes round.  Then one after the other is made
- * silent, if after that still no two ways lead to the same place: loops first, since a FOR_ITER that is watched
- * runs without the interpreter's fast paths, then the other branches, then jumps.
+ * At first every branch and jump is a site, so no silent path is a loop.  Then they are made silent one by one,
+ * as long as no two silent paths lead to the same place: loops first, since a FOR_ITER with an event runs
+ * without the interpreter's fast paths, then the other branches, then jumps.
  */
 #include "format/flow.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* Steps for each unit of the code, all searches together; what is left when they are spent stays a site. */
+/* Steps allowed per unit of the code, for all searches together; what has not been tried when they are used up stays a site. */
 #define STEPS_PER_UNIT 256U
 
 #define NO_MARK UINT32_MAX
 
-/* How much it costs to record a place, compared with others in the same loop: a jump forward is taken on some rounds. */
+/* How much it costs to record a place, compared with others in the same loop: a jump forward is not taken on each round. */
 enum { COST_BRANCH = 2, COST_BACK = 2, COST_FORWARD = 1 };
 
 struct chooser {
 	struct kymo_flow *flow;
-	uint32_t *marks;  /* by unit: the search that was there last */
+	uint32_t *marks;  /* by unit: the last search that reached it */
 	uint32_t mark;
-	uint32_t *stack;  /* ways still to go; two at most for each unit */
-	uint32_t *forks;  /* that lead to the place in question */
-	uint32_t *jumps;  /* that a branch leads to */
-	uint32_t *first;  /* by unit: its first in @before; one more tells where the last one's end */
+	uint32_t *stack;  /* units still to visit; at most two for each unit */
+	uint32_t *forks;  /* forks that lead to the place in question */
+	uint32_t *jumps;  /* jumps that a branch leads to */
+	uint32_t *first;  /* by unit: its first entry in @before; one more entry marks the end of the last */
 	uint32_t *before; /* the instructions that may be run before a unit */
 	uint64_t steps;	  /* left */
 };
@@ -44,8 +44,8 @@ static bool step(struct chooser *chooser)
 }
 
 /*
- * Mark everything that silent ways from @unit lead to.  False if they lead to @end, or to something with the
- * mark @other.
+ * Mark everything that silent paths from @unit lead to.  False if they lead to @end, or to something with
+ * the mark @other.
  */
 static bool spread(struct chooser *chooser, uint32_t unit, uint32_t end, uint32_t other)
 {
@@ -66,7 +66,7 @@ static bool spread(struct chooser *chooser, uint32_t unit, uint32_t end, uint32_
 	return true;
 }
 
-/* The silent ways on from @unit do not meet, nor do they lead back to it. */
+/* The silent paths from @unit neither meet nor lead back to it. */
 static bool ways_part(struct chooser *chooser, uint32_t unit)
 {
 	uint32_t ways[2], other = NO_MARK;
@@ -90,7 +90,7 @@ static bool leads_to(const struct kymo_flow *flow, uint32_t unit, uint32_t next)
 	return false;
 }
 
-/* Find the forks that silent ways lead from to @unit; false if that took too long. */
+/* Find the forks from which silent paths lead to @unit; false if that took too long. */
 static bool find_forks(struct chooser *chooser, uint32_t unit, uint32_t *count)
 {
 	uint32_t depth = 0, ways[2];
@@ -122,7 +122,7 @@ static void set_silent(struct kymo_instruction *at, bool is_silent)
 	at->site = !is_silent;
 }
 
-/* Make @unit silent, if that leaves one way between any two places. */
+/* Make @unit silent, if there is still only one silent path between any two places. */
 static bool try_silence(struct chooser *chooser, uint32_t unit)
 {
 	struct kymo_instruction *at = &chooser->flow->at[unit];
@@ -144,7 +144,7 @@ static unsigned cost_of(const struct kymo_instruction *at)
 }
 
 /*
- * Tell the silent branch @unit, if that makes up for it: jumps that its ways lead to may be silent then.
+ * Record the silent branch @unit if that saves more than it costs: jumps that its ways lead to may then be silent.
  */
 static void try_exchange(struct chooser *chooser, uint32_t unit)
 {
@@ -200,8 +200,8 @@ static void choose(struct chooser *chooser)
 }
 
 /*
- * Where a handler leads back to what it protects, an event there would not tell whether the exception
- * had been handled by then: so the jump back is recorded.
+ * Where a handler leads back to the code that it protects, an event there would not show whether the
+ * exception had been handled before it: so the jump back is recorded.
  */
 static void tell_retries(struct chooser *chooser)
 {
@@ -249,7 +249,7 @@ static void tell_all(struct kymo_flow *flow)
 	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next) {
 		struct kymo_instruction *at = &flow->at[unit];
 
-		/* NOT_TAKEN: of an `async for`; all others belong to the branch before them. */
+		/* NOT_TAKEN of an `async for`; all others belong to the branch before them. */
 		at->site = kymo_op_is_branch(at->op) || kymo_op_is_jump(at->op) ||
 			   (at->op == KYMO_OP_NOT_TAKEN && !is_conditional(before));
 		before = at->op;
@@ -304,15 +304,15 @@ static void find_before(struct chooser *chooser)
 			first[ways[count - 1]]++;
 	for (uint32_t unit = 0; unit < flow->units; unit++)
 		first[unit + 1] += first[unit];
-	/* Filled from the end of each, which thereby becomes its beginning. */
+	/* Each unit's entries are filled in from their end, so first[unit] ends up at their beginning. */
 	for (uint32_t unit = 0; unit < flow->units; unit = flow->at[unit].next)
 		for (unsigned count = kymo_flow_ways(flow, unit, ways); count; count--)
 			chooser->before[--first[ways[count - 1]]] = unit;
 }
 
 /*
- * Choose and number the sites of @flow, whose instructions and handlers are known and well-formed; @flow is not
- * exact any more where no choice would do.  0 or -ENOMEM.  Takes time in proportion to the length.
+ * Choose and number the sites of @flow, whose instructions and handlers are known and well-formed; @flow is no
+ * longer exact if no choice of sites works.  0 or -ENOMEM.  Takes time in proportion to the length.
  */
 static int choose_sites(struct kymo_flow *flow)
 {
@@ -327,7 +327,7 @@ static int choose_sites(struct kymo_flow *flow)
 	chooser.jumps = chooser.forks + units;
 	chooser.first = chooser.jumps + units;
 	chooser.before = chooser.first + units + 1;
-	/* Each step leaves at most two ways for later. */
+	/* Each step pushes at most two units. */
 	chooser.stack = chooser.before + 2 * units;
 	tell_all(flow);
 	find_before(&chooser);
@@ -347,7 +347,7 @@ int kymo_flow_make(struct kymo_flow *flow, uint32_t version, const uint8_t *byte
 {
 	int result = kymo_flow_read(flow, version, bytecode, bytes, exception_table, exception_bytes);
 
-	/* Of what is no bytecode nothing else is asked. */
+	/* Bytes that are not bytecode get no sites. */
 	if (!result && flow->is_exact && (result = choose_sites(flow)))
 		kymo_flow_release(flow);
 	return result;

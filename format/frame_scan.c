@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define HEADER_BYTES sizeof(struct kymo_frame_header)
-/* What may be spent on checksums that do not match. */
+/* Limits on the bytes read for checksums that do not match. */
 #define FREE_WASTE_BYTES (UINT64_C(1) << 30)
 #define WASTE_PER_BYTE 8
 
@@ -42,7 +42,7 @@ static const char *find_fault(const struct kymo_frame_scan *scan, uint64_t offse
 	if (check)
 		return check == KYMO_FRAME_BAD_MAGIC ? "no frame begins here"
 						     : "frame header with impossible fields";
-	/* The file may have grown since its size was asked for. */
+	/* The file may have grown since its size was read. */
 	return offset + HEADER_BYTES + header->stored_bytes > scan->size
 		       ? "the file ends inside a frame"
 		       : NULL;
@@ -76,7 +76,7 @@ static const char *check_payload(struct kymo_frame_scan *scan, uint64_t offset,
 {
 	uint32_t bytes = header->stored_bytes;
 
-	/* Far more than damage by chance ever costs. */
+	/* Accidental damage never costs that much. */
 	if (scan->wasted + bytes > FREE_WASTE_BYTES + WASTE_PER_BYTE * offset)
 		return "too much here looks like a frame";
 	if (bytes >= scan->capacity) {
@@ -96,7 +96,7 @@ static const char *check_payload(struct kymo_frame_scan *scan, uint64_t offset,
 	return "checksum does not match";
 }
 
-/* Have the window begin at @offset, unless a whole header from there lies in it already. */
+/* Make the window begin at @offset, unless it already holds a whole header from there. */
 static bool move_window(struct kymo_frame_scan *scan, uint64_t offset)
 {
 	ssize_t got;
@@ -110,7 +110,7 @@ static bool move_window(struct kymo_frame_scan *scan, uint64_t offset)
 	return scan->window_bytes >= HEADER_BYTES;
 }
 
-/* The next place from @offset on with a possible header, into @header; the file's size: none. */
+/* Find the next possible header from @offset on, copy it into @header and return its offset; the file's size if there is none. */
 static uint64_t find_header(struct kymo_frame_scan *scan, uint64_t offset,
 			    struct kymo_frame_header *header)
 {

@@ -2,9 +2,9 @@
 /*
  * Walk the frames of a trace file, complete, cut or damaged.
  *
- * After damage the walk goes on at the next frame whose checksum holds.  A file that was made to
- * keep it busy cannot: each byte is searched once, and what is spent on checksums of places that
- * only look like frames is bounded by the size of the file.
+ * After damage the walk goes on at the next frame whose checksum holds.  No file can make it run
+ * for long: each byte is searched once, and the work on checksums of places that only look like
+ * frames is bounded by the size of the file.
  */
 #ifndef KYMO_FORMAT_FRAME_SCAN_H
 #define KYMO_FORMAT_FRAME_SCAN_H
@@ -19,14 +19,14 @@
 
 struct kymo_frame_scan {
 	int fd;
-	uint64_t offset; /* of the frame found last */
-	uint64_t next;   /* where the next one is looked for */
+	uint64_t offset; /* offset of the frame found last */
+	uint64_t next;   /* where the search for the next one begins */
 	uint64_t size;
 	uint8_t *payload; /* as stored; of the frame found by kymo_frame_scan_intact() */
 	uint64_t capacity;
 	uint64_t skipped; /* damaged bytes passed over, in all ... */
 	uint64_t gap;     /* ... and just before the frame found last, or the end */
-	const char *why;  /* the first of those is no frame; a literal */
+	const char *why;  /* why the first of those bytes do not begin a frame; a literal */
 	uint64_t wasted;  /* bytes of payload whose checksum did not match */
 	/* part of the file, where the next frame is searched */
 	uint64_t window_offset;
@@ -34,7 +34,7 @@ struct kymo_frame_scan {
 	uint8_t window[KYMO_SCAN_WINDOW_BYTES];
 };
 
-/* How far work on a file has come, for who watches from another thread. */
+/* Progress of work on a file, to be read by another thread. */
 struct kymo_watch {
 	_Atomic uint64_t done;  /* bytes */
 	_Atomic uint64_t total; /* 0: not known yet */

@@ -10,7 +10,8 @@ static size_t digits(const char *text)
 	return strspn(text, "0123456789");
 }
 
-/* Behind PREFIX of PREFIX/lib/python3.13/…, on Linux where each interpreter has its library; NULL: @file does not lie there. */
+/* The end of PREFIX in PREFIX/lib/python3.13/…, which is the place of an interpreter's library on Linux; NULL: @file does not lie
+   there. */
 static const char *find_library(const char *file)
 {
 	for (const char *at = strstr(file, "/lib"); at; at = strstr(at + 1, "/lib")) {
@@ -74,7 +75,7 @@ void kymo_project_learn(struct kymo_project *project, const char *file)
 	kymo_project_add_prefix(project, prefix);
 }
 
-/* PREFIX/bin/NAME of an interpreter that is known. */
+/* PREFIX/bin/NAME of a known interpreter. */
 static bool is_script(const struct kymo_project *project, const char *file)
 {
 	for (size_t at = 0; at < project->bytes;) {
@@ -111,7 +112,7 @@ const char *kymo_given_code(char *const *argv, size_t count)
 	return NULL;
 }
 
-/* Of what is in no file, what somebody typed. */
+/* Code that is in no file, but that the user typed. */
 static bool is_typed(const struct kymo_project *project, const char *name)
 {
 	static const char *const begins[] = {"<stdin>", "<stdin-", "<python-input-", "<ipython-input-", "<doctest "};

@@ -7,7 +7,7 @@ static uint64_t load_le(const uint8_t *bytes, size_t width)
 {
 	uint64_t value = 0;
 
-	switch (width) { /* of which each is one load */
+	switch (width) { /* each of these is one load */
 	case 1:
 		return bytes[0];
 	case 2:

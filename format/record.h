@@ -27,7 +27,7 @@
  *   EXTENDED  tag, one byte enum kymo_extended, then fields as named there
  *
  * In a recording from which lines are rebuilt (Config.flow) events belong to the frame on top of the stack, as
- * entries and exits leave it: CODE goes before entries only.  There, tags from 0x60 on are others:
+ * entries and exits leave it: CODE goes before entries only.  There, tags from 0x60 on mean:
  *
  *   0x60 … 0x67   kind << 2 | width: LASTI and SITE
  *   0x80 … 0xff   SITE, short: as SITE with the field (tag & 0x7f) + 2
@@ -45,14 +45,14 @@ enum kymo_kind {
 	/* registers */
 	KYMO_CODE = 1, /* code id */
 	/* events with one field */
-	KYMO_PY_START = 2,    /* code id; at the entry offset that the code's definition names */
+	KYMO_PY_START = 2,    /* code id; at the entry offset in the code's definition */
 	KYMO_PY_START_AT = 3, /* offset; PY_START of the code register, at another offset */
 	KYMO_PY_RESUME = 4,   /* offset */
 	KYMO_PY_RETURN = 5,   /* offset */
 	KYMO_PY_YIELD = 6,    /* offset */
 	KYMO_LINE = 7,        /* line number, 0 … 2^31 - 1 */
 	KYMO_INSTRUCTION = 8, /* offset; sets the offset register */
-	/* events with two fields: offset, then what is said here */
+	/* events with two fields: offset, then the one named here */
 	KYMO_PY_THROW = 9,            /* name id of the exception's type */
 	KYMO_PY_UNWIND = 10,          /* name id of the exception's type */
 	KYMO_RAISE = 11,              /* name id of the exception's type */
@@ -69,8 +69,9 @@ enum kymo_kind {
 	/* not events: they have no ordinal */
 	KYMO_TIME = 22,   /* one field: counter since the last TIME, or since open_clock */
 	KYMO_SWITCH = 23, /* one field: ordinal since the last SWITCH, or since switch_base */
-	KYMO_LASTI = 24,  /* one field: where a frame is, as CPython has it (_PyInterpreterFrame_LASTI, not rounded
-			     to an instruction): before an entry and MARK the frame below, before RERAISE its own */
+	KYMO_LASTI = 24,  /* one field: where a frame is, as in CPython (_PyInterpreterFrame_LASTI, not rounded to
+			     an instruction): before an entry or MARK the frame below, before RERAISE the frame
+			     itself */
 	/* flow: an event with one field */
 	KYMO_SITE = 25, /* 2 * number of a site (format/flow.h) in the code of the frame on top, + 1: it jumped */
 };
@@ -78,14 +79,14 @@ enum kymo_kind {
 
 enum kymo_extended {
 	KYMO_EXTENDED_MARK = 1,        /* u32 text id: an event, from kymo.mark() */
-	KYMO_EXTENDED_INTERPRETER = 2, /* u32 interpreter id: the events after it are of that one;
-					  SWITCH ordinals count from 0 again */
-	KYMO_EXTENDED_STACK = 3, /* flow: u32 bytes of what follows: a sync block; the stack is not as entries and
+	KYMO_EXTENDED_INTERPRETER = 2, /* u32 interpreter id: the events after it belong to that
+					  interpreter; SWITCH ordinals count from 0 again */
+	KYMO_EXTENDED_STACK = 3, /* flow: u32 length in bytes, then a sync block; the stack is not as entries and
 				    exits left it */
-	KYMO_EXTENDED_OTHER_STACK = 4, /* flow: the same, and the frame on top is not the one that was there, or was
-					  moved, even where they look alike */
-	KYMO_EXTENDED_TASK = 5, /* u32 task id, 0: none: coroutines are entered in this one from here on */
-	KYMO_EXTENDED_VALUES = 6, /* u32 bytes of what follows: a block of values (format/value.h), which belongs to the next event */
+	KYMO_EXTENDED_OTHER_STACK = 4, /* flow: the same, and the frame on top is another one, or was moved, even if
+					  the two look alike */
+	KYMO_EXTENDED_TASK = 5, /* u32 task id, 0: none: the task of the coroutines that are entered from here on */
+	KYMO_EXTENDED_VALUES = 6, /* u32 length in bytes, then a block of values (format/value.h), which belongs to the next event */
 };
 
 /* Offsets are in code units of 2 bytes, as CPython's instructions are. */
@@ -103,8 +104,8 @@ enum kymo_extended {
 #define KYMO_SHORT_SITES 0x80
 #define KYMO_MAX_RECORD_BYTES 17U /* of all but STACK and VALUES */
 
-/* An id that stands for "not defined": the definitions stream was full, or the
- * thing was gone before it could be named. */
+/* An id that stands for "not defined": the definitions stream was full, or the object was
+ * gone before it could be defined. */
 #define KYMO_ID_UNKNOWN 0U
 
 static_assert(KYMO_TAG(KYMO_SWITCH, 3) < KYMO_TAG_INSTRUCTION, "tags must not overlap");
@@ -128,7 +129,7 @@ struct kymo_record {
 	uint8_t extended;    /* enum kymo_extended */
 	bool is_delta;       /* a short LINE or INSTRUCTION: @a is a signed step of the register */
 	uint32_t bytes;      /* length of the record */
-	uint64_t a;          /* first field; of BITS the branch word */
+	uint64_t a;          /* first field; for BITS the branch word */
 	uint64_t b;          /* second field */
 };
 
@@ -148,7 +149,7 @@ enum kymo_decode {
 	KYMO_DECODE_OK = 0,
 	KYMO_DECODE_END = 1,       /* nothing is left */
 	KYMO_DECODE_TRUNCATED = 2, /* a record reaches beyond the end */
-	KYMO_DECODE_CORRUPT = 3,   /* a tag that no record has */
+	KYMO_DECODE_CORRUPT = 3,   /* an invalid tag */
 };
 
 /*

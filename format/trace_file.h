@@ -4,7 +4,7 @@
  * this header holds its structures.
  *
  * Every frame stands alone: its header says what it is, its CRC32C covers header
- * and stored payload, its payload is one independent LZ4 block, or stored as it is.
+ * and stored payload, its payload is one independent LZ4 block, or not compressed.
  * The index and the trailer at the end repeat what a scan of the frames finds.
  */
 #ifndef KYMO_FORMAT_TRACE_FILE_H
@@ -25,10 +25,10 @@
 
 struct kymo_trace_header {
 	uint8_t magic[8];
-	uint32_t version;           /* KYMO_TRACE_VERSION; never to change again */
+	uint32_t version;           /* KYMO_TRACE_VERSION; will not change */
 	uint32_t header_bytes;      /* sizeof this struct; frames follow */
-	uint64_t required_features; /* a bit that is not known: refuse the file */
-	uint64_t optional_features; /* a bit that is not known: ignore it */
+	uint64_t required_features; /* refuse a file with an unknown bit */
+	uint64_t optional_features; /* ignore unknown bits */
 	uint64_t created_unix_ns;
 	uint8_t session_id[16];
 	uint32_t reserved;          /* must be zero */
@@ -37,10 +37,10 @@ struct kymo_trace_header {
 static_assert(sizeof(struct kymo_trace_header) == 64, "format");
 
 /* Bits of required_features. */
-#define KYMO_FEATURE_FLOW UINT64_C(1)  /* records are as kymo_flow_record_decode() takes them */
+#define KYMO_FEATURE_FLOW UINT64_C(1)  /* records are for kymo_flow_record_decode() */
 #define KYMO_FEATURE_TASKS UINT64_C(2) /* there may be TASK records */
 #define KYMO_FEATURE_VALUES UINT64_C(4) /* there may be VALUES records */
-#define KYMO_FEATURES (KYMO_FEATURE_FLOW | KYMO_FEATURE_TASKS | KYMO_FEATURE_VALUES) /* that this version knows */
+#define KYMO_FEATURES (KYMO_FEATURE_FLOW | KYMO_FEATURE_TASKS | KYMO_FEATURE_VALUES) /* known to this version */
 
 enum kymo_frame_kind {
 	KYMO_FRAME_CHUNK = 1,   /* payload of one chunk, sync block first */
@@ -61,7 +61,7 @@ struct kymo_frame_header {
 	uint16_t kind;
 	uint16_t flags;
 	uint32_t header_bytes; /* sizeof this struct */
-	uint32_t stored_bytes; /* payload as it lies in the file */
+	uint32_t stored_bytes; /* payload as stored in the file */
 	uint32_t raw_bytes;    /* payload after decompression */
 	uint32_t process;      /* number in this trace, from 1; 0: the run itself */
 	/* chunks only, as in struct kymo_chunk_header; zero otherwise, but for seq of META */
@@ -75,7 +75,7 @@ struct kymo_frame_header {
 	uint32_t lost_reasons;
 	uint32_t interpreter;
 	uint64_t open_clock;
-	uint64_t close_clock; /* of an open chunk: when it was taken */
+	uint64_t close_clock; /* for an open chunk: when it was taken */
 	uint64_t meta_position;
 	uint64_t switch_base;
 	uint32_t sync_bytes;
@@ -86,7 +86,7 @@ struct kymo_frame_header {
 static_assert(sizeof(struct kymo_frame_header) == 128, "format");
 
 struct kymo_index_entry {
-	uint64_t file_offset; /* of the frame's header */
+	uint64_t file_offset; /* offset of the frame's header */
 	uint64_t seq;
 	uint64_t first_ordinal;
 	uint64_t last_ordinal;
@@ -106,7 +106,7 @@ struct kymo_trailer {
 };
 static_assert(sizeof(struct kymo_trailer) == 16, "format");
 
-/* CRC32C (Castagnoli) of @bytes; @crc: of what comes before them, or 0. */
+/* CRC32C (Castagnoli) of @bytes; @crc: that of the bytes before them, or 0. */
 uint32_t kymo_crc32c(uint32_t crc, const void *bytes, size_t length);
 
 /* CRC32C of @header, its crc32c field taken as 0, and of @payload. */

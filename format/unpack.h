@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Unpacking definitions that may be made to hurt: an empty field of two bytes becomes a structure
- * of forty, so what a message may take in memory has a limit.
+ * Unpacking definitions that may be malicious: an empty field of two bytes becomes a structure of
+ * forty, so the memory that a message may take has a limit.
  */
 #ifndef KYMO_FORMAT_UNPACK_H
 #define KYMO_FORMAT_UNPACK_H
@@ -18,7 +18,7 @@
  *   -EBADMSG  it is malformed
  *   -E2BIG    it would take more than @length + KYMO_UNPACK_MAX_BYTES
  *   -ENOMEM
- * @taken, if not NULL, is set to the bytes that it allocated, what was freed since included.
+ * @taken, if not NULL, is set to the number of bytes allocated, including those freed again.
  */
 KYMO_MUST_CHECK
 int kymo_unpack(const uint8_t *bytes, size_t length, Kymo__Definition **definition, size_t *taken);
