@@ -15,7 +15,7 @@ enum {
 static struct kymo_producer *blocks[MAX_BLOCKS];
 static uint32_t block_count;
 static uint32_t first_free; /* no cell below is handed out */
-static uint32_t end;        /* none from here on ever was */
+static uint32_t end;        /* cells from here on were never handed out */
 
 static struct kymo_producer *cell_at(uint32_t index)
 {

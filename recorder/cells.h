@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The memory that producers live in: pages that a child process finds zeroed
- * (MADV_WIPEONFORK, Linux 4.14), whatever made the child, a raw clone() included.
+ * (MADV_WIPEONFORK, Linux 4.14), however it was made, by a raw clone() included.
  */
 #ifndef KYMO_RECORDER_CELLS_H
 #define KYMO_RECORDER_CELLS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The words of the command line and of kymo.record() that become a Config. */
+/* Turn options of the command line and of kymo.record() into a Config. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,9 +47,9 @@ static const struct profile {
 	{"full", CALLS | C_CALLS | BRANCHES | EVENT(EXCEPTION_HANDLED) | EVENT(STOP_ITERATION) | EVENT(LINE) |
 			 EVENT(INSTRUCTION) | EVENT(JUMP),
 	 .once = false},
-	/* From 3.13 on, code of a single line has no LINE event, but it has PY_START. */
+	/* From 3.13 on, code of a single line has no LINE event, but has PY_START. */
 	{"coverage", EVENT(PY_START) | EVENT(LINE) | BRANCHES, .once = true},
-	/* Calls, exceptions and one bit a branch: what lines can be rebuilt from. */
+	/* Calls, exceptions and one bit a branch: enough to rebuild lines. */
 	{"branch-bits", CALLS | BRANCHES, .branch_bits = true},
 };
 

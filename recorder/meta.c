@@ -26,7 +26,7 @@ static void *map(const char *path, int flags, uint64_t offset, size_t bytes)
 
 	if (fd < 0)
 		return MAP_FAILED;
-	do /* tmpfs gives up when a signal of the program's comes in */
+	do /* tmpfs gives up when the program gets a signal */
 		error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
 	while (error == EINTR);
 	if (error)
@@ -100,7 +100,7 @@ int kymo_meta_append(struct kymo_meta *meta, const Kymo__Definition *definition,
 {
 	size_t size = kymo__definition__get_packed_size(definition);
 	size_t bytes = size + KYMO_VARINT_MAX_BYTES;
-	/* (P7) acquire: what the reader has freed it has also stored.  Pairs with (C7). */
+	/* (P7) acquire: the reader has stored what it has freed.  Pairs with (C7). */
 	uint64_t consumed = kymo_load_acquire_u64(&meta->page->consumed);
 	uint8_t *at;
 	int result;

@@ -24,7 +24,7 @@ pthread_mutex_t kymo_process_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t last_code_id, last_content_id, last_source_id;
 static _Atomic uint32_t last_name_id, last_text_id, last_task_id;
 static _Atomic uint32_t generation;
-static _Atomic uint64_t frame_layout; /* address of the one that was told; 0: none was */
+static _Atomic uint64_t frame_layout; /* address of the layout that was set; 0: none */
 
 uint64_t kymo_next_code_id(void)
 {
@@ -115,7 +115,7 @@ static char *make_folder(const char *dir, uint64_t ticks)
 	return folder;
 }
 
-/* Keep @facts packed: a forked child says the same of itself, but for what the fork changed. */
+/* Keep @facts packed: a forked child describes itself the same way, except for what the fork changed. */
 static bool keep_facts(struct kymo_process *process, const Kymo__Process *facts)
 {
 	uint8_t *packed = malloc(kymo__process__get_packed_size(facts) + 1);
@@ -134,7 +134,7 @@ void kymo_process_tell_frames(const struct kymo_frame_layout *layout)
 	kymo_store_relaxed_u64(&frame_layout, (uintptr_t)layout);
 }
 
-/* For whoever looks at this process when it has been stopped. */
+/* For the watcher, which looks at this process when it has been stopped. */
 static void tell_frames(const struct kymo_process *process)
 {
 	const struct kymo_frame_layout *told = (const void *)(uintptr_t)kymo_load_relaxed_u64(&frame_layout);
@@ -150,8 +150,8 @@ static void tell_frames(const struct kymo_process *process)
 	frames->producer_code = offsetof(struct kymo_producer, code);
 }
 
-/* Make folder and stream, and write the first definition.  The file becomes valid, by
- * its magic, only when that is in it. */
+/* Make folder and stream, and write the first definition.  The file becomes valid, by its
+ * magic, only when it has that definition. */
 static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_error *error)
 {
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
@@ -188,15 +188,15 @@ static int join(struct kymo_process *process, Kymo__Process *facts, struct kymo_
 	return 0;
 }
 
-/* Leave word that this process is not recorded. */
+/* Report to the reader that this process is not recorded. */
 static void tell_unjoined(struct kymo_session_page *page, const char *forked_from, int error)
 {
-	/* First: one that is killed here is counted. */
+	/* This comes first, so that a process that is killed here is counted. */
 	kymo_add_u32(&page->processes_unrecorded, 1);
 	for (uint32_t i = 0; i < KYMO_UNJOINED; i++) {
 		struct kymo_unjoined *entry = &page->unjoined[i];
 
-		/* Relaxed: what the reader has freed it does not look at. */
+		/* Relaxed: the reader does not look at entries that it has freed. */
 		if (!kymo_change_u32(&entry->state, KYMO_UNJOINED_FREE, KYMO_UNJOINED_CLAIMED))
 			continue;
 		entry->pid = (uint32_t)getpid();
@@ -297,7 +297,7 @@ void kymo_process_adopt(void)
 	/* The parent's mappings, and threads that could hold the lock, are not here. */
 	pthread_mutex_init(&kymo_process_lock, NULL);
 	kymo_current_process = NULL;
-	/* Its reference is this child's now; what else it had is not here, or small. */
+	/* Its reference is now this child's; all else that it had is not mapped here, or small. */
 	if (parent->session->config->no_subprocesses) {
 		kymo_session_close(parent->session);
 		return;

@@ -22,29 +22,29 @@ struct kymo_process {
 	uint32_t rings;
 	_Atomic uint32_t stopped;
 	_Atomic uint32_t threads;
-	uint32_t users;        /* threads that may touch the mappings: enrolled, or in kymo_define() */
+	uint32_t users;        /* number of threads that may touch the mappings: enrolled, or in kymo_define() */
 	uint8_t *facts;        /* packed Process message, for forked children to start from */
 	size_t facts_bytes;
 	char *folder;          /* name of the process folder */
-	_Atomic uint64_t segment; /* the open one, which chunks are opened in; 0: none */
+	_Atomic uint64_t segment; /* the open segment, in which chunks are opened; 0: none */
 	uint64_t segments;        /* begun so far */
-	bool is_in_parents;       /* forked in a segment of the parent's, which is not this process's to end */
-	uint64_t gave_up_at;   /* 1 + position where waiting for the reader of the stream was given up */
+	bool is_in_parents;       /* forked in a segment of the parent, which this process does not end */
+	uint64_t gave_up_at;   /* 1 + stream position at which waiting for the reader was given up */
 };
 
 /*
- * The current recording, or NULL.  One that was stopped is kept as long as it has users: threads
- * under another GIL that have not noticed.  Only with the lock held is it sure to be one still; without, to compare with.
+ * The current recording, or NULL.  One that was stopped is kept as long as it has users: threads under another GIL that
+ * have not noticed.  It is sure to be valid only with the lock held; without it, only compare the pointer.
  */
 extern struct kymo_process *_Atomic kymo_current_process;
 
-/* Unmap and free what nobody uses, and let go of the session; the files are the reader's to remove. */
+/* Unmap and free what nobody uses, and give up the reference to the session; the reader removes the files. */
 void kymo_process_free(struct kymo_process *process);
 
 /* One user less; the last one of a recording that was stopped frees it.  Lock held. */
 void kymo_process_leave(struct kymo_process *process);
 
-/* Policy block: waits of 100 ms for room in the stream, before definitions are given up. */
+/* Policy block: number of waits of 100 ms for room in the stream before definitions are given up. */
 #define KYMO_META_MAX_WAITS 10
 
 /* Guards the pool of rings, the producer cells and the definitions stream. */

@@ -21,13 +21,13 @@ enum {
 	FEW_BYTES = 8,
 	/* Events of a thread without a ring until it asks for one again. */
 	RETRY_EVENTS = 1 << 16,
-	/* A new thread has no name yet when its first event comes, and may have few events: it is
-	 * asked so often, each time after so much payload. */
+	/* A new thread has no name yet at its first event, and may have few events: its name is
+	 * asked for NAME_TRIES times, each time after this many bytes of payload. */
 	NAME_TRIES = 64,
 	NAME_BYTES = 12,
 };
 
-/* What a thread has before its first event: its limit says that there is no room.
+/* The producer of a thread before its first event: its limit says that there is no room.
  * Nothing writes to it. */
 static struct kymo_producer nobody;
 _Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("initial-exec"))) = &nobody;
@@ -47,8 +47,8 @@ static bool has_clock(const struct kymo_producer *p)
 }
 
 /*
- * Every other time, by chance, the clock is read again soon: that tells what single steps take, and readers spread the time of
- * longer stretches by it.  Were all of one length, a loop might always be met in the same place.
+ * Every other time, at random, the clock is read again soon: that shows how long single steps take, by which readers spread
+ * the time of longer stretches.  With stretches of one length, samples might always hit a loop at the same place.
  */
 static uint32_t sample_bytes(const struct kymo_producer *p)
 {
@@ -109,7 +109,7 @@ void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host)
 	kymo_store_relaxed_u32(&gil->owner, p->ticket);
 }
 
-/* Say who this thread is; again when it has got another name. */
+/* Define this thread, and again when its name has changed. */
 static void define_thread(struct kymo_producer *p, const struct kymo_host *host, bool is_new)
 {
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
@@ -140,7 +140,7 @@ static void seal(struct kymo_producer *p)
 	kymo_flush_branches(p);
 	kymo_commit(p);
 	/* Under another GIL it may have gone on beyond the segment's end.  Relaxed: an end that is not
-	 * seen yet comes after what is in the chunk. */
+	 * seen yet comes after everything in the chunk. */
 	header = kymo_ring_newest(p->ring);
 	if (header->segment != kymo_load_relaxed_u64(&p->process->segment))
 		header->segment = 0;
@@ -165,11 +165,11 @@ static void lose(struct kymo_producer *p, uint32_t reason)
 
 static void begin_epoch(struct kymo_producer *p)
 {
-	/* Relaxed: a number that no one else has is all that is wanted. */
+	/* Relaxed: it is enough that the number is unique. */
 	p->epoch = kymo_add_u64(&epochs, 1) + 1;
 }
 
-/* Open the thread's next chunk, or return the cause why there is none. */
+/* Open the thread's next chunk, or return why there is none (enum kymo_loss). */
 static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host)
 {
 	struct kymo_session *session = p->process->session;
@@ -190,13 +190,13 @@ static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host
 		.first_ordinal = p->ordinal + 1,
 		.lost_before = p->lost,
 		.lost_reasons = p->lost_reasons,
-		/* Acquire: threads under other GILs define, too.  What the chunk uses itself this thread has seen. */
+		/* Acquire: threads under other GILs write definitions, too.  This thread has seen those that the chunk itself uses. */
 		.meta_position = kymo_load_acquire_u64(&p->process->meta.page->committed),
 		.switch_base = p->switched,
 		.thread = p->thread,
 		.thread_chunk = ++p->chunks,
 		.interpreter = p->interpreter,
-		/* Acquire: a later segment, or none, comes with the definition of the last one's end. */
+		/* Acquire: when a later segment, or none, is seen, the definition of the last one's end is written. */
 		.segment = kymo_load_acquire_u64(&p->process->segment),
 	};
 	begin_epoch(p);
@@ -215,7 +215,7 @@ static uint32_t open_chunk(struct kymo_producer *p, const struct kymo_host *host
 	return 0;
 }
 
-/* The thread is done, or recording stopped: what it holds goes back.  Lock held. */
+/* The thread has ended, or recording has stopped: give back what it holds.  Lock held. */
 static void detach(struct kymo_producer *p)
 {
 	struct kymo_process *process = p->process;
@@ -252,12 +252,12 @@ void kymo_claim_from_other(struct kymo_producer *p, const struct kymo_host *host
 	if (p->gil && p->process != kymo_current_process) {
 		detach(p);
 	} else if (p->gil) {
-		/* When this thread comes back there, it must not be the owner.  We do not hold that GIL: at worst its
-		 * present thread writes one SWITCH too many. */
+		/* When this thread comes back under that GIL, it must not be the owner.  We do not hold that GIL: at
+		 * worst its present thread writes one SWITCH too many. */
 		if (kymo_load_relaxed_u32(&p->gil->owner) == p->ticket)
 			kymo_store_relaxed_u32(&p->gil->owner, KYMO_GIL_NOBODY);
 		p->gil = host->gil;
-		/* Some code objects are the same in all interpreters, but what is known of them is not. */
+		/* Some code objects are shared by all interpreters, but what the recorder knows of them is not. */
 		p->code = NULL;
 	}
 	pthread_mutex_unlock(&kymo_process_lock);
@@ -280,7 +280,7 @@ static void on_thread_end(void *cell)
 	struct kymo_producer *p = cell;
 
 	kymo_producer = &nobody;
-	/* In a forked child that has not joined, the cell is zero and the lock not to be trusted. */
+	/* In a forked child that has not joined, the cell is zero and the lock may be held forever. */
 	if (!kymo_cells_are_live())
 		return;
 	pthread_mutex_lock(&kymo_process_lock);
@@ -294,7 +294,7 @@ static void make_key(void)
 	pthread_key_create(&at_thread_end, on_thread_end);
 }
 
-/* Give this thread a cell and a number; @p may be a cell that it has. */
+/* Give this thread a cell and a number; @p may be a cell that it already has. */
 static struct kymo_producer *enroll(struct kymo_process *process, struct kymo_producer *p,
 				    const struct kymo_host *host)
 {
@@ -346,7 +346,7 @@ static bool attach_ring(struct kymo_producer *p)
 		return false;
 	}
 	if (p->lost > 0) {
-		/* They will be told by the first chunk. */
+		/* The first chunk will report them. */
 		kymo_add_u64(&process->meta.page->threads_unrecorded, (uint64_t)-1);
 		kymo_add_u64(&process->meta.page->events_unrecorded, -p->lost);
 	}
@@ -411,7 +411,7 @@ static __attribute__((noinline)) struct kymo_producer *refill_slowly(struct kymo
 	return p;
 }
 
-/* Nothing is due but the time: the chunk has room, and the thread and the process are as they were. */
+/* Only the clock is due: the chunk has room, and the thread and the process have not changed. */
 static bool has_room(const struct kymo_producer *p)
 {
 	return p->payload && p->process == kymo_current_process && (uint32_t)p->word < p->chunk_limit &&
@@ -444,7 +444,7 @@ struct kymo_producer *kymo_append_stack(const struct kymo_host *host, enum kymo_
 	kymo_forget_frames(p);
 	bytes = (uint32_t)kymo_sync_encode(&sync, block);
 	if ((uint32_t)p->word + 6 + bytes >= p->chunk_limit) {
-		/* The next chunk begins with it, but does not say that it is another. */
+		/* The next chunk begins with the stack, but does not say that it is another one. */
 		p->limit = p->chunk_limit = 0;
 		p = refill_slowly(p, host);
 		if (!p || kind == KYMO_EXTENDED_STACK || (uint32_t)p->word + 6 + bytes >= p->chunk_limit)
@@ -520,7 +520,7 @@ void kymo_process_stop(const struct kymo_gil *gil)
 	kymo_current_process = NULL;
 	/* Release: the last chunks are sealed.  The reader loads it with acquire. */
 	kymo_store_release_u32(&process->meta.page->state, KYMO_PROCESS_STOPPED);
-	/* This call was a user, too, so that all have gone by now or the last of them frees it. */
+	/* This call was a user, too: either all others have left, or the last of them frees it. */
 	kymo_process_leave(process);
 	pthread_mutex_unlock(&kymo_process_lock);
 }

@@ -3,7 +3,8 @@
  * The producer: what one thread needs to append records, and the appends themselves.
  *
  * Everything here runs once per event.  No lock, no allocation, no system call, no
- * read-modify-write, no fence on x86-64, no failure: what cannot be recorded is counted.
+ * read-modify-write, no fence on x86-64, no failure: events that cannot be recorded are
+ * counted.
  *
  * How an event is recorded:
  *
@@ -44,7 +45,7 @@ struct kymo_caller {
 	const uint16_t *sites; /* of @code */
 };
 
-/* Callers that are kept; those further out are found again when they are returned to. */
+/* Number of callers that are kept; those further out are looked up again on return. */
 #define KYMO_CALLERS 128
 
 /*
@@ -54,8 +55,8 @@ struct kymo_caller {
 struct kymo_producer {
 	/* line 0: read by every event */
 	uint64_t word;                /* as in the commit word: payload bytes used, open branches */
-	uint64_t limit;               /* @word reaches it when the chunk is full, when it is time to
-					 read the clock, and as long as branches are open */
+	uint64_t limit;               /* @word reaches it when the chunk is full, when the clock is
+					 due, and as long as branches are open */
 	uint8_t *payload;             /* of the open chunk */
 	_Atomic uint64_t *commit;     /* of the open chunk */
 	const _Atomic uint64_t *tick; /* the session's, or a word that never changes */
@@ -63,54 +64,55 @@ struct kymo_producer {
 	const void *code;             /* code register: address of the code object; NULL: none */
 	uint64_t ordinal;             /* of the last event, lost ones included */
 	/* line 1 */
-	uint32_t ticket;              /* unlike any other thread's, of this recording or another; 0: not enrolled */
+	uint32_t ticket;              /* unique among the threads of this and any other recording; 0: not enrolled */
 	uint32_t line;                /* line register */
 	uint32_t offset;              /* offset register, code units */
-	uint32_t interpreter;         /* that the next event belongs to */
-	const uint16_t *sites;        /* flow: of the code register's code, by unit; see format/flow.h */
+	uint32_t interpreter;         /* of the next event */
+	const uint16_t *sites;        /* flow: sites of the code register's code, by unit; see format/flow.h */
 	const void *frame;            /* flow: the frame that is on top of the stack as recorded */
-	struct kymo_caller *top;      /* flow: of @callers, the first that is free */
+	struct kymo_caller *top;      /* flow: the first free one of @callers */
 	uint64_t clock;               /* counter at the last TIME, or at open */
 	uint64_t switched;            /* ordinal of the last SWITCH, or switch_base */
 	struct kymo_process *process;
 	/* line 2: cold */
-	struct kymo_ring *ring;       /* NULL: none was to be had, or recording stopped */
-	uint64_t lost;                /* since the last chunk was sealed */
+	struct kymo_ring *ring;       /* NULL: there was no room, or recording stopped */
+	uint64_t lost;                /* events lost since the last chunk was sealed */
 	uint64_t chunks;              /* opened by this thread so far */
 	uint32_t lost_reasons;
 	uint32_t retry;               /* without a ring: events until the next try */
-	uint32_t name_tries;          /* left, to find the thread's name at TIME records */
+	uint32_t name_tries;          /* tries left to find the thread's name at TIME records */
 	uint32_t in_use;              /* 0: the cell is free */
-	struct kymo_gil *gil;         /* that it last recorded under: who holds that GIL may seal the chunk, or end all; see kymo_claim() */
-	uint64_t name_hash;           /* of the name in the last Thread definition */
+	struct kymo_gil *gil;         /* the GIL that it last recorded under: whoever holds it may seal the chunk, or end all; see
+	                                 kymo_claim() */
+	uint64_t name_hash;           /* hash of the name in the last Thread definition */
 	uint32_t chunk_limit;         /* payload bytes at which the chunk is full */
 	uint32_t task;                /* task register; 0: none */
 	/* line 3: values */
-	uint64_t epoch;               /* of the open chunk, and since a stack was told in it: unlike any other of this process and
-					 those that it was forked from; 0: none was open yet */
-	uint64_t contexts_seen;       /* flow: for the host, which counts what may switch stacks */
+	uint64_t epoch;               /* of the open chunk, changed when a stack is written in it: unique in this process and
+					 those that it was forked from; 0: no chunk was open yet */
+	uint64_t contexts_seen;       /* flow: for the host, which counts events that may switch stacks */
 	uint32_t thread;              /* number in the process, from 1; never 0 while recording */
 	uint32_t unused;
 	uint64_t reserved[5];
-	struct kymo_caller callers[KYMO_CALLERS]; /* flow: of the frames below @frame, the nearest last */
+	struct kymo_caller callers[KYMO_CALLERS]; /* flow: registers of the frames below @frame, the nearest last */
 };
 static_assert(offsetof(struct kymo_producer, callers) == 256, "four cache lines and the callers");
 static_assert(sizeof(struct kymo_producer) % 64 == 0, "each begins a cache line");
 
-/* This thread's producer; never NULL: before its first event, one whose limit is 0. */
+/* This thread's producer; never NULL: before the first event, a shared one whose limit is 0. */
 extern _Thread_local struct kymo_producer *kymo_producer __attribute__((tls_model("initial-exec")));
 
 /*
- * Room for an event and what goes before it, no reason to read the clock, and no open
- * branches: one comparison for the three, and one with the tick, which may be a little
- * old, since it only decides when the clock is read.
+ * True if there is room for an event and what goes before it, the clock is not due, and
+ * no branches are open: one comparison for the three, and one with the tick, which may be
+ * a little old, since it only decides when the clock is read.
  */
 static inline bool kymo_is_ready(const struct kymo_producer *p)
 {
 	return kymo_likely(p->word < p->limit && kymo_load_relaxed_u64(p->tick) == p->tick_seen);
 }
 
-/* The same before kymo_append_branch(), which leaves branches open. */
+/* The same for kymo_append_branch(), which leaves branches open. */
 static inline bool kymo_is_ready_for_branch(const struct kymo_producer *p)
 {
 	return kymo_likely((uint32_t)p->word < (uint32_t)p->limit &&
@@ -118,8 +120,8 @@ static inline bool kymo_is_ready_for_branch(const struct kymo_producer *p)
 }
 
 /*
- * Branches that are still in the word become a record, which goes before the next one; to be
- * called before any append but that of a branch, unless kymo_is_ready() said yes.  Not
+ * Make a record of the branches that are still in the word, before the next record.  To be
+ * called before any append but that of a branch, unless kymo_is_ready() returned true.  Not
  * committed here: the next record's own store publishes both together.
  */
 static inline void kymo_flush_branches(struct kymo_producer *p)
@@ -145,7 +147,7 @@ static inline void kymo_commit(struct kymo_producer *p)
 /* Append and commit a record: the low @bytes bytes of @record, at most 8. */
 static inline void kymo_put(struct kymo_producer *p, uint64_t record, uint64_t bytes)
 {
-	/* Loaded before the store, which could change them for all the compiler knows. */
+	/* Loaded before the store, which could change them as far as the compiler knows. */
 	_Atomic uint64_t *commit = p->commit;
 	uint64_t word = p->word;
 
@@ -174,7 +176,7 @@ static inline uint32_t kymo_width(uint32_t value)
 	return kymo_likely(value <= 0xffff) ? (value + 0xff00) >> 16 : 2;
 }
 
-/* A record of one field; no event by itself. */
+/* A record of one field; not an event by itself. */
 static inline void kymo_put1(struct kymo_producer *p, enum kymo_kind kind, uint32_t a)
 {
 	uint64_t width = kymo_width(a);
@@ -218,7 +220,7 @@ static inline void kymo_set_code(struct kymo_producer *p, const void *key, uint3
 	memcpy((uint8_t *)p + offsetof(struct kymo_producer, line), &line_and_offset, 8);
 }
 
-/* The code register and those of callers, which the host has told anew. */
+/* Clear the code register and those of callers; the host has written the stack again. */
 static inline void kymo_forget_frames(struct kymo_producer *p)
 {
 	p->code = NULL;
@@ -246,7 +248,7 @@ static inline void kymo_append_start(struct kymo_producer *p, const void *key, s
 	kymo_put(p, start.record, start.bytes);
 }
 
-/* Where a frame is: not committed, the event that comes next does that. */
+/* Where a frame is.  Not committed: the next event does that. */
 static inline void kymo_append_lasti(struct kymo_producer *p, uint32_t lasti)
 {
 	uint64_t width = kymo_width(lasti);
@@ -257,8 +259,7 @@ static inline void kymo_append_lasti(struct kymo_producer *p, uint32_t lasti)
 }
 
 /*
- * A PY_START and, before it, where the frame below is.  Flow only: no register is set, those of frames are the caller's
- * to set.
+ * A PY_START and, before it, where the frame below is.  Flow only: sets no register; the caller sets those of frames.
  */
 static inline void kymo_append_entry(struct kymo_producer *p, struct kymo_start start, uint32_t lasti)
 {
@@ -271,7 +272,7 @@ static inline void kymo_append_entry(struct kymo_producer *p, struct kymo_start 
 	kymo_put(p, start.record, start.bytes);
 }
 
-/* A CODE record.  Not committed: the store of the event that comes next publishes both. */
+/* A CODE record.  Not committed: the next event's store publishes both. */
 static inline void kymo_append_code(struct kymo_producer *p, const void *key, struct kymo_start start,
 				    uint32_t first_line)
 {
@@ -334,7 +335,7 @@ static inline void kymo_put_extended(struct kymo_producer *p, enum kymo_extended
 	kymo_put(p, (uint64_t)value << 16 | (uint64_t)kind << 8 | KYMO_TAG_EXTENDED, 6);
 }
 
-/* The task that the coroutine runs in that is entered next.  Not committed, as kymo_append_code(). */
+/* The task of the coroutine that is entered next.  Not committed, as kymo_append_code(). */
 static inline void kymo_append_task(struct kymo_producer *p, uint32_t task)
 {
 	uint64_t record = (uint64_t)task << 16 | KYMO_EXTENDED_TASK << 8 | KYMO_TAG_EXTENDED;
@@ -347,8 +348,8 @@ static inline void kymo_append_task(struct kymo_producer *p, uint32_t task)
 }
 
 /*
- * The head of a record VALUES whose block of @bytes lies behind it already; flushed, and room there is, or the block could not lie
- * there.  Not committed, as kymo_append_code().
+ * The head of a record VALUES whose block of @bytes lies behind it already.  Branches must be flushed; there is room, or the block
+ * could not lie there.  Not committed, as kymo_append_code().
  */
 static inline void kymo_append_values(struct kymo_producer *p, uint32_t bytes)
 {
@@ -359,7 +360,7 @@ static inline void kymo_append_values(struct kymo_producer *p, uint32_t bytes)
 	at[1] = KYMO_EXTENDED_VALUES;
 	memcpy(at + 2, &bytes, 4);
 	p->word += KYMO_EXTENDED_BYTES + bytes;
-	/* They are no reason to read the clock. */
+	/* Values do not make the clock due. */
 	limit += limit ? KYMO_EXTENDED_BYTES + bytes : 0;
 	p->limit = KYMO_COMMIT(limit < p->chunk_limit ? limit : p->chunk_limit, KYMO_BRANCHES_NONE);
 }

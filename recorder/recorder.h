@@ -28,7 +28,7 @@ struct kymo_host {
 	 * at chunk boundaries. */
 	bool (*thread_name)(const struct kymo_host *host, char *name, size_t bytes);
 	uint32_t interpreter; /* id of the interpreter that this host is */
-	/* Last thread that recorded under this interpreter's GIL, and how often that changed. */
+	/* The last thread that recorded under this interpreter's GIL, and the number of changes. */
 	struct kymo_gil *gil;
 };
 
@@ -37,16 +37,16 @@ struct kymo_gil {
 	uint64_t ordinal;       /* SWITCH records so far */
 };
 
-/* The ticket of no thread, nor of a producer that belongs to none. */
+/* A ticket that no thread and no producer has. */
 #define KYMO_GIL_NOBODY UINT32_MAX
 
 struct kymo_session;
 
 /*
- * Open the session in folder @dir, made by kymo_session_create() (session_create.h).
- * The mapping is kept as long as anybody has a reference; forked children share it.  The caller has one, and another
- * from each kymo_session_hold(), which kymo_session_close() gives back; a process that records into it has its own.
- * Threads: any, but the session must be held already by whoever holds it once more.
+ * Open the session in folder @dir, made by kymo_session_create() (session_create.h).  The mapping is kept as long as
+ * there is a reference; forked children share it.  The caller gets one here and another from each
+ * kymo_session_hold(); kymo_session_close() gives one back.  A process that records into it has its own.  Threads:
+ * any, but kymo_session_hold() needs a reference that the caller has already.
  */
 KYMO_MUST_CHECK
 int kymo_session_open(const char *dir, struct kymo_session **session, struct kymo_error *error);
@@ -77,32 +77,31 @@ KYMO_MUST_CHECK
 int kymo_process_start(struct kymo_session *session, Kymo__Process *facts, struct kymo_error *error);
 
 /*
- * How the interpreter's frames lie in memory, for whoever looks at a process that has been stopped: of @layout, the fields of
- * frames and of code.  It must stay; to be called before kymo_process_start().
+ * Set how the interpreter's frames lie in memory, for the watcher: @layout has the fields of frames and of code.  @layout
+ * must stay valid; to be called before kymo_process_start().
  */
 void kymo_process_tell_frames(const struct kymo_frame_layout *layout);
 
-/* The calling thread's frame on top is at @lasti, should the thread end without another event. */
+/* Record that the calling thread's top frame is at @lasti, for the case that the thread ends without another event. */
 void kymo_thread_tell_place(const struct kymo_producer *p, uint32_t lasti);
 
 /*
- * The same of all threads under @gil, which is held, and of the calling one: @place_of has the place of the thread with this
- * system's number; UINT32_MAX: not known.
+ * The same for all threads under @gil, which is held, and for the calling one: @place_of returns the place of the thread
+ * with this number of the system; UINT32_MAX: not known.
  */
 void kymo_process_tell_places(const struct kymo_gil *gil,
 			      uint32_t (*place_of)(const struct kymo_producer *p, uint32_t native_id));
 
 /*
- * Stop: seal every chunk of the threads under @gil, mark the process as stopped.  Events
- * that arrive afterwards are neither recorded nor counted; threads under other GILs notice
- * at their next slow path, and the last of them frees what they still had to look at.  NULL: there is no thread whose
- * chunks can be sealed.  [host]
+ * Stop: seal every chunk of the threads under @gil, mark the process as stopped.  Events that arrive afterwards are
+ * neither recorded nor counted; threads under other GILs notice at their next slow path, and the last of them frees
+ * what they still used.  @gil NULL: there is no thread whose chunks can be sealed.  [host]
  */
 void kymo_process_stop(const struct kymo_gil *gil);
 
 /*
- * The threads under @gil leave recordings that were stopped under another GIL.  To be called before their events are recorded
- * in another way than those were: what registers hold depends on it.  [host]
+ * Make the threads under @gil leave recordings that were stopped under another GIL.  To be called before their events are
+ * recorded in another way than those were, since the meaning of the registers depends on it.  [host]
  */
 void kymo_process_renew(const struct kymo_gil *gil);
 
@@ -110,15 +109,15 @@ void kymo_process_renew(const struct kymo_gil *gil);
 bool kymo_process_is_recording(void);
 
 /*
- * Number of the recording in this process's life, from 1; ids of an earlier one mean
- * nothing now.  A forked child continues its parent's recording and ids.
+ * Number of the recording in this process's life, from 1; ids of an earlier one are not
+ * valid.  A forked child continues its parent's recording and ids.
  */
 uint32_t kymo_process_generation(void);
 
 /*
- * True if this is a forked child that has not joined the session yet.
- * kymo_process_adopt() makes it join: a folder of its own whose ids begin with the parent's.
- * The first event of a child does this by itself; call it before kymo_define() outside events.
+ * True if this is a forked child that has not joined the session yet. kymo_process_adopt()
+ * makes it join: a folder of its own whose ids begin with the parent's.  A child's first event
+ * does this itself; call it before kymo_define() outside of events.
  */
 bool kymo_process_is_orphan(void);
 void kymo_process_adopt(void);
@@ -134,9 +133,9 @@ uint64_t kymo_next_source_id(void);
 /*
  * Append @definition to the process's stream, complete and committed before this returns.
  * Returns false if it could not be written (stream full, file system full, not
- * recording): counted as undefined; the id must then be given up for KYMO_ID_UNKNOWN.
- * Takes a lock that is held for microseconds, never while waiting; with policy block it
- * may wait for the reader as a chunk does.
+ * recording): counted as undefined; use KYMO_ID_UNKNOWN instead of the id then.  Takes a
+ * lock that is held for microseconds, never while waiting; with policy block it may wait
+ * for the reader as a chunk does.
  */
 bool kymo_define(const Kymo__Definition *definition);
 
@@ -147,28 +146,28 @@ bool kymo_define(const Kymo__Definition *definition);
  */
 struct kymo_producer *kymo_refill(const struct kymo_host *host);
 
-/* Another thread, or this thread in another interpreter, recorded last: say so.  [host] */
+/* Record that another thread, or this thread in another interpreter, recorded last.  [host] */
 void kymo_append_switch(struct kymo_producer *p, const struct kymo_host *host);
 
 /* Read the clock into a TIME record now (clock mode `exact`).  [host] */
 void kymo_append_time(struct kymo_producer *p);
 
 /*
- * The stack is not as the entries and exits that were recorded left it: say how it is, by @kind STACK or OTHER_STACK.  Returns the producer,
- * ready for an event, or NULL if that is lost, and counted.  [host]
+ * The stack is not as the recorded entries and exits left it: record it, by @kind STACK or OTHER_STACK.  Returns the producer, ready for
+ * an event, or NULL if the event is lost, and counted.  [host]
  */
 struct kymo_producer *kymo_append_stack(const struct kymo_host *host, enum kymo_extended kind);
 
 /*
- * A thread that goes on under another GIL takes its producer along.  To be called before the producer is used in any way but to
- * compare its ticket, unless that was found to be the GIL's owner: until then, whoever holds the GIL that the thread last recorded
- * under may be sealing its chunk, or giving back all that it has.  [host]
+ * Take along the producer of a thread that goes on under another GIL.  To be called before the producer is used for anything but
+ * to compare its ticket, unless that is the ticket of the GIL's owner: until then, whoever holds the GIL that the thread last
+ * recorded under may be sealing its chunk, or giving back all that it has.  [host]
  */
 void kymo_claim_from_other(struct kymo_producer *p, const struct kymo_host *host);
 
 static inline void kymo_claim(struct kymo_producer *p, const struct kymo_host *host)
 {
-	/* Set to this GIL by nobody but this thread, and to another by nobody else who holds this GIL. */
+	/* Only this thread sets it to this GIL, and nobody else who holds this GIL sets it to another. */
 	if (kymo_unlikely(p->gil != host->gil))
 		kymo_claim_from_other(p, host);
 }
@@ -188,13 +187,13 @@ void kymo_forget_code(const void *key);
 
 /*
  * A segment: what the process records between its begin and its end, which the reader keeps or drops as a
- * whole when it has ended.  One at a time, begun and ended by any thread; what is lost, and definitions,
- * are told in any case.  One that never ends, or whose end cannot be told, is kept.  For the threads
- * under @host's GIL the bounds are exact; of others, chunks that are only partly inside are kept.
- * Neither waits for anybody.
+ * whole when it has ended.  One at a time, begun and ended by any thread; losses and definitions are
+ * written in any case.  A segment that never ends, or whose end cannot be written, is kept.  For the
+ * threads under @host's GIL the bounds are exact; of others, chunks that are only partly inside are kept.
+ * Neither function waits.
  *
  * Return 0, also where nothing is recorded, -EBUSY if one is open already, -EINVAL if none is.  A forked
- * child begins without one, and may end the one that its parent was in, once, for nothing.  [host]
+ * child begins without one; it may end its parent's once, which has no effect.  [host]
  */
 KYMO_MUST_CHECK int kymo_segment_begin(const struct kymo_host *host);
 KYMO_MUST_CHECK int kymo_segment_end(const struct kymo_host *host, bool keep);

@@ -23,7 +23,7 @@ static bool is_letter(char c)
 	return (lower(c) >= 'a' && lower(c) <= 'z') || c & 0x80;
 }
 
-/* The next @word, in small letters, in @text, or NULL.  Not by the host's locale, in which letters may be others. */
+/* The next @word, which is in lower case, in @text, or NULL.  Does not depend on the host's locale. */
 static const char *find(const char *text, const char *word)
 {
 	for (; *text; text++) {
@@ -37,7 +37,7 @@ static const char *find(const char *text, const char *word)
 	return NULL;
 }
 
-/* True if @name has @word without other letters around it; @is_last: and none behind it. */
+/* True if @name has @word without other letters around it; @is_last: and without another word behind it. */
 static bool has_word(const char *name, const char *word, bool is_last)
 {
 	for (const char *at = name; (at = find(at, word)); at++) {

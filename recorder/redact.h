@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Command lines go into traces, and traces are handed around: secrets stay out. */
+/* Command lines go into traces, and traces are passed on: keep secrets out. */
 #ifndef KYMO_RECORDER_REDACT_H
 #define KYMO_RECORDER_REDACT_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * True if @name, in UTF-8, looks like that of a secret, whatever the case of its letters: it contains one of a list of words, or,
- * since they are in others, `pw` is a word of it, or `pass` the last one.
+ * True if @name, in UTF-8, looks like that of a secret, whatever the case of its letters: it contains one of a list of words;
+ * `pw` and `pass`, which are part of other words, must be a word of it, or the last one.
  */
 bool kymo_redact_name(const char *name);
 

@@ -29,7 +29,7 @@ static bool budget_take(struct kymo_session_page *session, uint64_t bytes)
 	return false;
 }
 
-/* Relaxed: if others take it meanwhile, budget_take() says so. */
+/* Relaxed: budget_take() fails if others take it meanwhile. */
 static bool budget_has(const struct kymo_session_page *session, uint64_t bytes)
 {
 	return kymo_load_relaxed_u64(&session->budget_used) + bytes <= session->budget_bytes;
@@ -74,15 +74,16 @@ static int add_slot(struct kymo_ring *ring, struct kymo_session_page *session, i
 	return result;
 }
 
-/* At each chunk that finds no other slot: what costs system calls is not tried where it cannot succeed, nor soon again where it failed. */
+/* Asked at each chunk that finds no other slot: growing costs system calls, so it is not tried where it cannot succeed, nor soon
+ * after it failed. */
 static bool may_grow(const struct kymo_ring *ring, const struct kymo_session_page *session)
 {
 	return !ring->cannot_grow && ring->opened >= ring->grows_at && ring->made < ring->max_slots &&
 	       budget_has(session, ring->slot_bytes);
 }
 
-/* The file is opened by name each time: a descriptor kept open would be the program's
- * to see, to close, and to use for something else. */
+/* The file is opened by name each time: the program could see and close a descriptor kept
+ * open, and use its number for something else. */
 static int grow(struct kymo_ring *ring, struct kymo_session_page *session)
 {
 	int fd = open(ring->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -90,7 +91,7 @@ static int grow(struct kymo_ring *ring, struct kymo_session_page *session)
 
 	if (fd >= 0)
 		close(fd);
-	/* With other policies it is tried again as soon as a slot was free. */
+	/* With other policies, growing is tried again as soon as a slot has been free. */
 	if (result < 0 && session->policy == KYMO_POLICY_OVERWRITE)
 		ring->grows_at = ring->opened + ring->max_slots;
 	return result;
@@ -182,8 +183,8 @@ static void count_stall(struct kymo_ring *ring, uint64_t ns)
 }
 
 /*
- * 1 + the session's tick at which a wait came to its end without a tick in between: the reader
- * is stopped or dead, and no other ring of this process need find that out for itself.
+ * 1 + the session's tick at the end of a wait in which the tick did not change: the reader is
+ * stopped or dead, and no other ring of this process needs to find that out itself.
  */
 static _Atomic uint64_t stalled_tick;
 
@@ -202,7 +203,7 @@ bool kymo_reader_is_stalled(const struct kymo_session_page *session)
 /*
  * Wait, holding whatever lock the caller holds, until the oldest slot is free.
  *
- * Why not give up the GIL: CPython switches threads at certain points only, and a wait
+ * The GIL is not given up: CPython switches threads at certain points only, and a wait
  * that let others run would make races that the program does not have.  Hence the bound.
  */
 static bool wait_for_reader(struct kymo_ring *ring, struct kymo_session_page *session)
@@ -257,8 +258,8 @@ int kymo_ring_next_slot(struct kymo_ring *ring, struct kymo_session_page *sessio
 	else
 		*reason = KYMO_LOSS_STALLED;
 
-	/* While events are being lost, each of them comes here: do not try to grow again
-	 * before a slot was free. */
+	/* Each lost event comes here: do not try to grow again before a slot has been
+	 * free. */
 	ring->cannot_grow = slot < 0 && session->policy != KYMO_POLICY_OVERWRITE;
 	/* Relaxed: only whether it moved matters, and the slot itself is checked with (P4). */
 	ring->degraded = slot < 0 ? 1 + kymo_load_relaxed_u64(&ring->consumer->consumed_seq) : 0;

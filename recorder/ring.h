@@ -23,8 +23,8 @@ struct kymo_ring {
 	uint64_t opened;   /* newest chunk */
 	uint64_t oldest;   /* oldest chunk that has a slot */
 	uint64_t degraded; /* block: 1 + consumed_seq when the waiting was given up; 0: not degraded */
-	bool cannot_grow;  /* growing failed, and no slot has become free since */
-	uint64_t grows_at; /* overwrite: growing failed, and is not tried again before so many chunks were opened */
+	bool cannot_grow;  /* growing failed, and no slot has become free after that */
+	uint64_t grows_at; /* overwrite: growing failed, and is not tried again before this many chunks were opened */
 	char *path;
 	struct kymo_ring *next;
 	uint32_t slot_of[]; /* [seq % max_slots] */
@@ -37,7 +37,7 @@ struct kymo_ring {
 int kymo_ring_make(struct kymo_session_page *session, const char *dir, uint32_t number,
 		   struct kymo_ring **ring);
 
-/* Unmap and free; the file is the reader's to remove. */
+/* Unmap and free; the reader removes the file. */
 void kymo_ring_free(struct kymo_ring *ring);
 
 /*
@@ -47,13 +47,13 @@ void kymo_ring_free(struct kymo_ring *ring);
  */
 int kymo_ring_next_slot(struct kymo_ring *ring, struct kymo_session_page *session, uint32_t *reason);
 
-/* True if waiting for the reader is of no use: it is gone, or has been found not to move. */
+/* True if waiting for the reader is useless: it is gone, or was found to be stopped. */
 bool kymo_reader_is_stalled(const struct kymo_session_page *session);
 
 /* Another session has another reader. */
 void kymo_reader_forget_stall(void);
 
-/* What a chunk's header says, apart from the words that live. */
+/* What a chunk's header says, apart from the words that change. */
 struct kymo_chunk_facts {
 	uint64_t open_clock;
 	uint64_t first_ordinal;

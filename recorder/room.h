@@ -9,7 +9,7 @@
  * free space, an eighth of the control group's memory limit, whichever is smallest. */
 uint64_t kymo_room_budget(const char *dir);
 
-/* The counter that is best here: enum kymo_counter. */
+/* The best counter on this machine: enum kymo_counter. */
 uint32_t kymo_room_counter(void);
 
 #endif

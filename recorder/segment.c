@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Segments: each chunk's header says in which one it lies, and the definitions stream how each ended.
+ * Segments: each chunk's header says in which segment it lies, and the definitions stream how each segment ended.
  *
- * A chunk is never partly in one as far as a GIL reaches: at both ends all chunks under it are sealed.
+ * Under one GIL, a chunk is never partly in a segment: at both ends all chunks under the GIL are sealed.
  */
 #include <errno.h>
 
@@ -37,10 +37,10 @@ static void end(struct kymo_process *process, const struct kymo_gil *gil, bool k
 	segment_end.keep = keep;
 	definition.kind_case = KYMO__DEFINITION__KIND_SEGMENT_END;
 	definition.segment_end = &segment_end;
-	/* Not told, it is kept. */
+	/* If this fails, the segment is kept. */
 	kymo_define_locked(process, &definition);
-	/* Release: who opens a chunk outside of the segment has told its end before.  Pairs with the
-	 * acquire in open_chunk(). */
+	/* Release: the segment's end is written before any chunk is opened outside of it.  Pairs
+	 * with the acquire in open_chunk(). */
 	kymo_store_release_u64(&process->segment, 0);
 }
 

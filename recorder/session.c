@@ -98,7 +98,7 @@ void kymo_session_close(struct kymo_session *session)
 {
 	if (!session)
 		return;
-	/* What others did with it comes before its end. */
+	/* What others did with it happens before it is freed. */
 	kymo_fence_release();
 	if (kymo_add_u32(&session->references, (uint32_t)-1) > 1)
 		return;

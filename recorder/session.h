@@ -9,7 +9,7 @@
 struct kymo_session {
 	struct kymo_session_page *page;
 	Kymo__Config *config;
-	_Atomic uint32_t references; /* whoever has opened or holds it, and each process that records into it */
+	_Atomic uint32_t references; /* one for each open or hold, and one for each process that records into it */
 	char dir[];
 };
 

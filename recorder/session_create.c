@@ -35,7 +35,7 @@ static int write_file(const char *dir, const char *name, const void *bytes, size
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/* Allocated first: the file is mapped later, and must not run out of room then. */
+	/* Allocated first: the file is mapped later, and must not run out of space then. */
 	error = posix_fallocate(fd, 0, (off_t)length);
 	if (!error && pwrite(fd, bytes, length, 0) != (ssize_t)length)
 		error = errno ? errno : EIO;
@@ -166,7 +166,7 @@ int kymo_session_create(const Kymo__Config *config, Kymo__Session *run, char dir
 	if (config->session_dir && *config->session_dir)
 		return create_in(config->session_dir, config, run, dir, error);
 	for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++) {
-		/* A relative name would mean another folder to each process of the run. */
+		/* A relative name would mean a different folder in each process of the run. */
 		if (!bases[i] || bases[i][0] != '/')
 			continue;
 		result = create_in(bases[i], config, run, dir, error);

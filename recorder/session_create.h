@@ -46,13 +46,13 @@ KYMO_MUST_CHECK
 int kymo_parse_clock(const char *text, uint32_t *clock_mode, struct kymo_error *error);
 
 /*
- * Record the values that @scope, none|args|locals|globals, names: @values, with the limits that are set by default where it has none,
- * becomes config->values and must live as long.  After the events.  0 or -EINVAL.
+ * Record the values in @scope: none|args|locals|globals.  @values, with default limits where it has none, becomes config->values and
+ * must live as long.  To be called after the events are set.  0 or -EINVAL.
  */
 KYMO_MUST_CHECK
 int kymo_config_set_values(Kymo__Config *config, Kymo__Values *values, const char *scope, struct kymo_error *error);
 
-/* Parse limits of values such as "depth=2,items=20,text=200,bytes=4096", any of them, into @values.  0 or -EINVAL. */
+/* Parse limits of values, such as any of "depth=2,items=20,text=200,bytes=4096", into @values.  0 or -EINVAL. */
 KYMO_MUST_CHECK
 int kymo_parse_value_limits(const char *text, Kymo__Values *values, struct kymo_error *error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Having the reader write what the rings hold now. */
+/* Ask the reader to write what the rings hold now. */
 #include <errno.h>
 #include <time.h>
 
