@@ -2,8 +2,9 @@
 /*
  * Find process folders in the session, and open what is in them.
  *
- * By looking: a producer announces nothing.  The directory is listed again only when its
- * time stamp moved, or is so new that a further change may carry the same one.
+ * A producer announces nothing, so the reader looks.  The directory is listed again only
+ * if its time stamp has changed, or is so new that a further change may have the same
+ * one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,9 +24,9 @@
 
 #define RECENT_NS 20000000U
 #define RINGS_AT_ONCE 256U
-/* A folder without definitions is given this long after its process has ended. */
+/* How long a folder without definitions is kept after its process has ended. */
 #define UNREADY_NS 1000000000U
-/* The start of a stream is not freed: a reader that comes later learns from it whose it is. */
+/* The start of a stream is not freed: a later reader learns from it which process it belongs to. */
 #define KEPT_META_BYTES (64U << 10)
 
 /* "<pid>-<start ticks>-<random>" */
@@ -76,7 +77,7 @@ static void image_add(struct kymo_reader *reader, const char *folder, pid_t pid,
 
 	if (!image)
 		return;
-	/* Numbers are given in this order: parents before their children, as a rule. */
+	/* Numbers are given in this order: usually parents before their children. */
 	while (*link && ((*link)->is_ready || (*link)->life.start_ticks < start_ticks ||
 			 ((*link)->life.start_ticks == start_ticks && (*link)->life.pid < pid)))
 		link = &(*link)->next;
@@ -85,7 +86,7 @@ static void image_add(struct kymo_reader *reader, const char *folder, pid_t pid,
 	image->folder_fd = openat(reader->session.dir_fd, folder,
 				  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (image->folder_fd < 0) {
-		/* No descriptor left, perhaps: it is tried again at the next listing. */
+		/* Perhaps there was no free descriptor: it is tried again at the next listing. */
 		reader->has_unready = true;
 		free(image);
 		return;
@@ -116,7 +117,7 @@ static void list_folders(struct kymo_reader *reader)
 	closedir(directory);
 }
 
-/* A process in a namespace below ours has a number here, too, by which its life can be watched. */
+/* A process in a namespace below ours has a process id here, too, by which it can be watched. */
 static void find_foreign(struct kymo_image *image, uint64_t pid_namespace)
 {
 	pid_t pid = kymo_life_find(image->life.pid, pid_namespace);
@@ -128,8 +129,8 @@ static void find_foreign(struct kymo_image *image, uint64_t pid_namespace)
 	image->is_foreign = false;
 }
 
-/* The first message of a stream says whose it is; it is there before the file's magic.  Returns its
- * length, at the start of reader->meta_buffer, or 0. */
+/* The first message of a stream describes its process; it is written before the file's magic.
+ * Returns its length, at the start of reader->meta_buffer, or 0. */
 static size_t learn_process(struct kymo_reader *reader, struct kymo_image *image)
 {
 	ssize_t got = pread(image->meta.fd, reader->meta_buffer, reader->meta_capacity,
@@ -168,7 +169,7 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 	if (err) {
 		uint64_t now = kymo_monotonic_ns();
 
-		/* Recording begins with the first definition: this one had not begun. */
+		/* Recording begins with the first definition: this process had not begun. */
 		if (kymo_life_is_over(&image->life) || err == -EBADMSG) {
 			if (!image->over_since_ns)
 				image->over_since_ns = now;
@@ -179,7 +180,7 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 	}
 	image->is_ready = true;
 	image->meta_ns = image->changed_ns = kymo_monotonic_ns();
-	/* Relaxed: the reader's own word, left by this reader or by one before it. */
+	/* Relaxed: the reader's own word, written by this reader or an earlier one. */
 	image->meta_taken = kymo_load_relaxed_u64(&image->meta.page->consumed);
 	image->meta_freed = image->meta_taken / KYMO_PAGE_BYTES * KYMO_PAGE_BYTES;
 	if (image->meta_freed < KEPT_META_BYTES)
@@ -196,7 +197,7 @@ static void image_prepare(struct kymo_reader *reader, struct kymo_image *image)
 	} else {
 		image->number = ++reader->images_seen;
 		kymo_run_define_process_seen(&reader->writer, image->number, image->folder);
-		/* Who salvages may see it long after it was there. */
+		/* In a salvage, now may be long after the process was there. */
 		if (reader->access == KYMO_ACCESS_DRAIN)
 			seen_ns = kymo_unix_ns();
 	}
@@ -242,23 +243,23 @@ static int open_ring(struct kymo_reader *reader, struct kymo_image *image, uint3
 		ring->taken = past->taken;
 		ring->thread = past->thread;
 		ring->stored = ring->counted = past->last_ordinal;
-		/* What is missing behind that was dropped, or held by the reader that was killed. */
+		/* Events missing behind that were dropped, or held by the reader that was killed. */
 		if (reader->session.policy != KYMO_POLICY_OVERWRITE)
 			ring->missing = KYMO_LOSS_READER;
 	}
-	/* Who salvages also finds what was held, where the slots were not used again. */
+	/* A salvage also finds the chunks that were held, if their slots were not reused. */
 	if (reader->access != KYMO_ACCESS_DRAIN)
 		return 0;
 	/* Relaxed: the reader's own word. */
 	consumed = kymo_load_relaxed_u64(&ring->view.consumer->consumed_seq);
-	if (ring->taken > consumed) /* stored by a reader that was killed before it could say so */
+	if (ring->taken > consumed) /* stored by a reader that was killed before it could advance consumed_seq */
 		kymo_ring_view_release(&ring->view, ring->taken);
 	else
 		ring->taken = consumed;
 	return 0;
 }
 
-/* Add the next ring.  False: not now, for want of its file, a descriptor or memory. */
+/* Add the next ring.  False: not now, because its file, a descriptor or memory is missing. */
 static bool add_ring(struct kymo_reader *reader, struct kymo_image *image)
 {
 	struct kymo_image_ring **grown =
@@ -270,7 +271,7 @@ static bool add_ring(struct kymo_reader *reader, struct kymo_image *image)
 		image->rings = grown;
 	if (grown && ring)
 		err = open_ring(reader, image, image->ring_count + 1, ring);
-	/* A file that will never be a ring keeps its place, but is not looked at again. */
+	/* A file that will never be a valid ring keeps its place, but is not looked at again. */
 	if (err && err != -EBADMSG && err != -ELOOP && err != -EACCES) {
 		free(ring);
 		return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Empty an image: its definitions and its rings, into the trace.
+ * Empty an image: write its definitions and its rings to the trace.
  *
- * The order makes every frame decodable with the frames before it: a chunk is copied,
+ * In this order every frame can be decoded with the frames before it: a chunk is copied,
  * then the definitions committed by then are written, then the chunk.
  */
 #include <errno.h>
@@ -20,18 +20,18 @@
 #include "reader/image.h"
 #include "reader/store.h"
 
-/* Definitions that no chunk asks for are gathered, for they pack better together: so many,
- * for so long. */
+/* Definitions that no chunk needs yet are gathered, since they compress better together:
+ * up to this size, for this long. */
 #define GATHERED_BYTES (256U << 10)
 #define GATHERED_NS 1000000000U
-/* Work on one ring, or on one stream, before the others have their turn. */
+/* Limit of the work on one ring, or on one stream, before the others have their turn. */
 #define CHUNKS_AT_ONCE 64
 #define META_FRAMES_AT_ONCE 16
 /* Holes are punched in steps, to save system calls. */
 #define MIN_HOLE_BYTES (64U << 10)
 
-/* Length of the whole messages at the start of @bytes; 0 and @needed: the first one is
- * longer than that; UINT32_MAX: no message has such a length. */
+/* Length of the whole messages at the start of @bytes; 0: the first one is longer, and
+ * needs @needed bytes; UINT32_MAX: its length is not valid. */
 static uint32_t whole_messages(const uint8_t *bytes, size_t length, uint64_t *needed)
 {
 	size_t at = 0;
@@ -67,7 +67,7 @@ static void release_meta(struct kymo_reader *reader, struct kymo_image *image)
 		return;
 	/* (C7) release: the messages were stored.  Pairs with (P7) in kymo_meta_append(). */
 	kymo_store_release_u64(&page->consumed, image->meta_taken);
-	/* Relaxed: a futex word only has to change; this side alone writes it. */
+	/* Relaxed: a futex word only has to change; only the reader writes it. */
 	kymo_store_relaxed_u32(&page->wake, kymo_load_relaxed_u32(&page->wake) + 1);
 	syscall(SYS_futex, &page->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	if (end < image->meta_freed + MIN_HOLE_BYTES)
@@ -88,7 +88,7 @@ static bool grow_meta_buffer(struct kymo_reader *reader, size_t bytes)
 	return true;
 }
 
-/* A long message was the exception: go back to the usual size, unless there is no memory for that. */
+/* A long message is rare: go back to the usual size, unless there is no memory for that. */
 static void shrink_meta_buffer(struct kymo_reader *reader)
 {
 	uint8_t *shrunk = reader->meta_capacity > KYMO_META_FRAME_BYTES ? realloc(reader->meta_buffer, KYMO_META_FRAME_BYTES) : NULL;
@@ -99,7 +99,7 @@ static void shrink_meta_buffer(struct kymo_reader *reader)
 	reader->meta_capacity = KYMO_META_FRAME_BYTES;
 }
 
-/* Write one frame of definitions.  False: nothing is left, or nothing sensible. */
+/* Write one frame of definitions.  False: nothing is left, or the rest is not valid. */
 static bool drain_meta_frame(struct kymo_reader *reader, struct kymo_image *image,
 			     uint64_t committed)
 {
@@ -145,7 +145,7 @@ static bool drain_meta(struct kymo_reader *reader, struct kymo_image *image, uns
 	return false;
 }
 
-/* Files are to be read soon after the program has read them: look into what is not taken yet. */
+/* Source files should be read soon after the program has read them: scan the definitions that are not taken yet. */
 static void scan_meta(struct kymo_reader *reader, struct kymo_image *image)
 {
 	uint64_t scanned = kymo_sources_scanned(reader->sources, image->number);
@@ -164,7 +164,7 @@ static void scan_meta(struct kymo_reader *reader, struct kymo_image *image)
 		kymo_sources_scan(reader->sources, image->number, scanned, reader->meta_buffer, whole, false);
 }
 
-/* How segments ended, ahead of what must be written: other definitions, and those only for what is kept. */
+/* Find out how segments ended before other definitions are written; those are written only for chunks that are kept. */
 static void scan_segments(struct kymo_reader *reader, struct kymo_image *image, uint64_t committed)
 {
 	uint64_t read = image->segments.read > image->meta_taken ? image->segments.read : image->meta_taken, needed;
@@ -184,7 +184,7 @@ static void scan_segments(struct kymo_reader *reader, struct kymo_image *image, 
 static void store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint32_t number,
 			const struct kymo_chunk *chunk, bool is_snapshot)
 {
-	/* (C5) acquire: as in drain_meta().  It is read after the copy: what the chunk uses lies below it. */
+	/* (C5) acquire: as in drain_meta().  It is read after the copy: the definitions that the chunk uses lie below it. */
 	uint64_t committed = kymo_load_acquire_u64(&image->meta.page->committed);
 	const struct kymo_segments *segments = &image->segments;
 
@@ -196,7 +196,7 @@ static void store_chunk(struct kymo_reader *reader, struct kymo_image *image, ui
 	kymo_store_chunk(reader, image, number, chunk, is_snapshot);
 }
 
-/* So that producers do not stand still while @waiting chunks of @slots could be stored. */
+/* How little to compress, so that producers do not wait while @waiting chunks of @slots are stored. */
 static enum kymo_hurry hurry(uint64_t waiting, uint32_t slots)
 {
 	return waiting < slots / 4 ? KYMO_HURRY_NONE : waiting < slots / 2 ? KYMO_HURRY_SOME : KYMO_HURRY_MOST;
@@ -220,7 +220,7 @@ static bool drain_ring(struct kymo_reader *reader, struct kymo_image *image, uin
 		if (!seq)
 			break;
 		reader->writer.hurry = hurry(sealed - seq, ring->view.max_slots);
-		/* A chunk that is not what it should be is passed over: a gap, by its ordinals. */
+		/* A chunk that is not valid is skipped: its ordinals become a gap. */
 		if (!kymo_chunk_take(&ring->view, seq, &chunk))
 			store_chunk(reader, image, number, &chunk, false);
 		ring->taken = seq;
@@ -265,7 +265,7 @@ static void take_ring(struct kymo_reader *reader, struct kymo_image *image, uint
 
 	reader->writer.hurry = KYMO_HURRY_NONE;
 	for (uint32_t i = 0; i < count; i++) {
-		/* One that the producer reused meanwhile is a gap, by its ordinals. */
+		/* If the producer has reused its slot meanwhile, its ordinals become a gap. */
 		if (kymo_chunk_take_tail(&ring->view, reader->seqs[i], &chunk))
 			continue;
 		store_chunk(reader, image, number, &chunk, is_snapshot);
@@ -279,7 +279,7 @@ void kymo_image_take_all(struct kymo_reader *reader, struct kymo_image *image, b
 {
 	uint32_t before;
 
-	/* Rings are opened some at a time. */
+	/* Rings are opened a few at a time. */
 	do {
 		before = image->ring_count;
 		kymo_image_open_rings(reader, image);

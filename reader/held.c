@@ -88,7 +88,7 @@ int kymo_held_put(struct kymo_held *held, struct kymo_held_room *room, const cha
 {
 	struct kymo_held_frame *frame;
 
-	/* What comes after a frame in the file goes there, too: they come out in order. */
+	/* Once a frame is in the file, later ones go there, too, so that they come out in order. */
 	if (held->has_file || room->used + frame_bytes(header) > room->limit)
 		return put_in_file(held, beside, header, stored);
 	frame = malloc(frame_bytes(header));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Frames that may still be dropped, in the order in which they came: in memory as far as there is room,
- * then in a file that no name leads to, and that is gone with the reader.
+ * Frames that may still be dropped, in the order in which they came: in memory as long as there is
+ * room, then in an unlinked file, which disappears with the reader.
  */
 #ifndef KYMO_READER_HELD_H
 #define KYMO_READER_HELD_H
@@ -18,7 +18,7 @@ struct kymo_held_frame {
 	uint8_t stored[]; /* header.stored_bytes */
 };
 
-/* What all that is held may take in memory. */
+/* The memory that all held frames may take. */
 struct kymo_held_room {
 	uint64_t limit;
 	uint64_t used;
@@ -32,7 +32,7 @@ struct kymo_held {
 	uint64_t file_bytes;
 	uint64_t file_read;
 	struct kymo_held_frame *current;  /* of the file */
-	struct kymo_held_frame *returned; /* that was in memory, last */
+	struct kymo_held_frame *returned; /* the last one returned from memory */
 };
 
 static inline bool kymo_held_is_empty(const struct kymo_held *held)
@@ -42,14 +42,14 @@ static inline bool kymo_held_is_empty(const struct kymo_held *held)
 
 /*
  * Add a frame; its payload is copied.  @beside: a file in whose folder the unlinked one is made.  Returns 0,
- * -ENOMEM, or why that could not be made or written; the frame is not held then.
+ * -ENOMEM, or the errno of making or writing that file; on failure the frame is not held.
  */
 KYMO_MUST_CHECK int kymo_held_put(struct kymo_held *held, struct kymo_held_room *room, const char *beside,
 				  const struct kymo_frame_header *header, const uint8_t *stored);
 
 /*
- * Take the oldest frame out; without its payload unless @wants_payload.  It is gone with the next call.
- * NULL: there is none, or, with held->file_read below file_bytes, the file cannot be read.
+ * Take the oldest frame out; without its payload unless @wants_payload.  It is valid until the next
+ * call.  NULL: there is none or, if held->file_read is below file_bytes, the file cannot be read.
  */
 struct kymo_held_frame *kymo_held_next(struct kymo_held *held, struct kymo_held_room *room, bool wants_payload);
 

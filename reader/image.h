@@ -16,15 +16,15 @@
 
 struct kymo_image_ring {
 	struct kymo_ring_view view;
-	bool is_open;     /* else its file is not a ring, and never looked at again */
-	uint64_t taken;   /* chunks up to this one were taken, sealed */
-	uint32_t thread;  /* of the chunk taken last */
+	bool is_open;     /* else its file is not a valid ring, and is not looked at again */
+	uint64_t taken;   /* chunks up to this one were taken, when sealed */
+	uint32_t thread;  /* thread of the chunk taken last */
 	uint64_t stored;  /* ordinal of that thread's last event in the trace */
-	uint64_t counted; /* and of its last event that is known of */
-	uint32_t missing; /* why those in between are not there: enum kymo_loss mask */
-	bool has_held;    /* chunks of it are held */
+	uint64_t counted; /* ordinal of its last event known, in the trace or missing */
+	uint32_t missing; /* why those in between are missing: enum kymo_loss mask */
+	bool has_held;    /* some of its chunks are held */
 	uint64_t seq;          /* of the chunk settled last, ... */
-	uint64_t lost_before;  /* ... and the loss that was told with it */
+	uint64_t lost_before;  /* ... and the loss that was recorded with it */
 	uint32_t lost_reasons;
 };
 
@@ -38,7 +38,7 @@ struct kymo_image {
 	struct kymo_life life;
 	/* from its Process definition */
 	bool is_known;
-	bool is_foreign; /* of a pid namespace that cannot be seen into: no liveness */
+	bool is_foreign; /* in a pid namespace that we cannot see into: liveness is not known */
 	uint64_t started_clock;
 	/* its definitions */
 	struct kymo_meta_view meta;
@@ -46,11 +46,11 @@ struct kymo_image {
 	uint64_t meta_freed;
 	uint64_t meta_ns; /* when they were looked at last */
 	bool meta_is_bad;
-	/* segments of it: frames are held until it is known how theirs ended */
+	/* its segments: frames are held until it is known how their segment ended */
 	struct kymo_segments segments;
 	struct kymo_held held;
 	uint64_t held_segment;
-	uint64_t unheld_segment;  /* for which there was no room */
+	uint64_t unheld_segment;  /* segment for which there was no room */
 	Kymo__ThreadEnd *ended;   /* threads with dropped events behind their last chunk, not defined yet */
 	uint32_t ended_count;
 	/* its rings: ring N is rings[N - 1] */

@@ -97,7 +97,7 @@ pid_t kymo_life_inner_pid(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/status", pid);
 	file = fopen(path, "re");
 	while (file && !inner && fgets(line, sizeof line, file)) {
-		/* Numbers in each namespace from ours on, the innermost last. */
+		/* Process ids in each namespace from ours on, the innermost last. */
 		const char *last = strncmp(line, "NSpid:", 6) ? NULL : strrchr(line, '\t');
 
 		if (last)
@@ -153,7 +153,7 @@ void kymo_life_watch(struct kymo_life *life, pid_t pid, uint64_t start_ticks)
 		return;
 	}
 	life->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* The number may have gone to another process since: compare after the open. */
+	/* The process id may have been reused: compare after the open. */
 	if (life->pid_fd < 0) {
 		life->is_over = errno == ESRCH || is_over_by_proc(life);
 	} else if (kymo_life_start_ticks(pid) != start_ticks) {
@@ -182,8 +182,8 @@ bool kymo_life_has_left(int fd)
 {
 	bool has_left;
 
-	/* A lease for writing is given to the only one who has the file.  Should somebody open it while it is ours, the kernel
-	 * says so by a signal: by one that nobody needs to handle. */
+	/* A write lease is given only to the only process that has the file open.  If another opens it while we hold the
+	 * lease, the kernel sends us a signal: choose one that nobody needs to handle. */
 	if (fcntl(fd, F_SETSIG, SIGURG))
 		return false;
 	has_left = !fcntl(fd, F_SETLEASE, F_WRLCK);

@@ -22,7 +22,7 @@ int kymo_output_check(const char *path, bool may_replace, struct kymo_error *err
 {
 	struct stat status;
 
-	if (lstat(path, &status)) /* what else is wrong shows when the file is made */
+	if (lstat(path, &status)) /* other errors show when the file is made */
 		return 0;
 	if (!S_ISREG(status.st_mode))
 		return kymo_fail(error, -EINVAL, "refusing to replace %s: it is %s, not a regular file", path,
@@ -50,10 +50,10 @@ static int create(const char *incomplete)
 	return open(incomplete, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Remove what nobody writes any more.  0 if it is gone. */
+/* Remove a file that nobody writes any more.  0 if it is gone. */
 static int remove_left(const char *incomplete, struct kymo_error *error)
 {
-	/* Of a pipe nobody is waited for. */
+	/* Do not wait for the other end of a pipe. */
 	int fd = open(incomplete, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), err;
 
 	if (fd < 0)
@@ -61,7 +61,7 @@ static int remove_left(const char *incomplete, struct kymo_error *error)
 	err = kymo_output_check(incomplete, true, error);
 	if (!err)
 		err = kymo_output_lock(fd, incomplete, error);
-	/* Between the open and the lock another may have put its own there. */
+	/* Between the open and the lock another process may have put its own file there. */
 	if (!err && has_name(fd, incomplete))
 		unlink(incomplete);
 	close(fd);
@@ -84,7 +84,7 @@ int kymo_output_claim(const char *incomplete, bool may_replace, struct kymo_erro
 	if (fd < 0)
 		return kymo_fail(error, -errno, "cannot create %s: %s", incomplete, strerror(errno));
 	err = kymo_output_lock(fd, incomplete, error);
-	/* Between the two another may have taken it for one that was left. */
+	/* Between the two another process may have removed it as a leftover. */
 	if (!err && !has_name(fd, incomplete))
 		err = kymo_fail(error, -EBUSY, "%s is being written by another process", incomplete);
 	if (err) {
@@ -100,7 +100,7 @@ static int rename_without_replacing(const char *from, const char *to)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* A file system without it: link never replaces either. */
+	/* A file system without RENAME_NOREPLACE: link() does not replace a file either. */
 	if (link(from, to))
 		return -errno;
 	unlink(from);

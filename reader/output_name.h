@@ -2,8 +2,9 @@
 /*
  * The names of a trace: NAME.incomplete while it is written, NAME when it is complete.
  *
- * Who writes NAME.incomplete holds a lock on it (flock), so that two recordings with one name
- * cannot take it from each other.  File systems without such locks go without.
+ * The process that writes NAME.incomplete holds a lock on it (flock), so that two recordings
+ * with one name cannot take it from each other.  On file systems without such locks there is
+ * none.
  */
 #ifndef KYMO_READER_OUTPUT_NAME_H
 #define KYMO_READER_OUTPUT_NAME_H
@@ -13,14 +14,16 @@
 #include "format/error.h"
 
 /*
- * Whether a file may get the name @path: nothing has it yet or, if it @may_replace, a regular file.
- * 0, -EEXIST: a regular file is there, or -EINVAL: something else, a link too.
+ * Whether a file may get the name @path: nothing has that name or, if it @may_replace, a regular
+ * file.  Returns 0, -EEXIST: a regular file is there, or -EINVAL: something else is, such as a
+ * link.
  */
 KYMO_MUST_CHECK int kymo_output_check(const char *path, bool may_replace, struct kymo_error *error);
 
 /*
- * Make @incomplete, an empty file of mode 0600 that this process has locked.  If it @may_replace,
- * what a killed reader left there is removed.  A descriptor, or -EEXIST, or -EBUSY: it is being written.
+ * Make @incomplete, an empty file of mode 0600 that this process has locked.  If it @may_replace, a file
+ * that a killed reader left is removed.  Returns a descriptor, or -EEXIST, or -EBUSY: it is being
+ * written.
  */
 KYMO_MUST_CHECK int kymo_output_claim(const char *incomplete, bool may_replace, struct kymo_error *error);
 

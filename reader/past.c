@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What an earlier reader of the session has left: which processes it numbered, and how
- * far it came in their rings and definitions.
+ * What an earlier reader of the session has left: the numbers that it gave to processes,
+ * and how far it got in their rings and definitions.
  */
 #include <errno.h>
 #include <lz4.h>
@@ -125,7 +125,7 @@ static int learn_chunk(struct kymo_past *past, const struct kymo_frame_header *h
 {
 	struct kymo_past_ring *grown;
 
-	/* A provisional frame is not the last word on its chunk. */
+	/* A provisional frame may be replaced by a later one. */
 	if (header->flags & KYMO_FRAME_PROVISIONAL)
 		return 0;
 	for (uint32_t i = past->ring_count; i-- > 0;) {

@@ -13,12 +13,12 @@
 #include "format/frame_scan.h"
 
 struct kymo_reader_options {
-	/* Who started the recording: if it dies without a word, nothing more will come. */
+	/* The process that started the recording: if it dies without ending it, nothing more will come. */
 	uint32_t owner_pid;
 	/* No command was started: the run ends when every process that was seen has ended
 	 * or has stopped recording. */
 	bool has_no_root;
-	/* A line about the start goes here: empty if the trace file was opened; -1: nowhere. */
+	/* A line about the start is written here: empty if the trace file was opened; -1: not written. */
 	int status_fd;
 };
 
@@ -35,25 +35,26 @@ KYMO_MUST_CHECK int kymo_reader_run(const char *session_dir,
 /*
  * Start kymo_reader_run() in a process that nobody can wait for, and return when the
  * trace file was opened, or could not be.  @options->status_fd and, if zero, owner_pid
- * are set here.  What goes wrong at the end is written to reader.log in the session,
- * which is not removed then.
+ * are set here.  Errors at the end are written to reader.log in the session, which is
+ * then not removed.
  */
 KYMO_MUST_CHECK int kymo_reader_spawn(const char *session_dir,
 				      const struct kymo_reader_options *options,
 				      struct kymo_error *error);
 
 /*
- * The reader was killed: write a trace of what @incomplete (NULL: NAME.incomplete, where the
- * session meant it to go) and the session's rings hold to @output (NULL: NAME).  If no recorded
- * process lives any more, the session and @incomplete are removed at the end; else nothing is
- * changed.  @watch says how far it has come.
+ * For when the reader was killed: write a trace to @output (NULL: NAME) of what @incomplete
+ * (NULL: the session's NAME.incomplete) and the session's rings hold.  If no recorded process
+ * lives any more, the session and @incomplete are removed at the end; else nothing is changed.
+ * @watch shows the progress.
  */
 KYMO_MUST_CHECK int kymo_salvage(const char *session_dir, const char *incomplete, const char *output,
 				 struct kymo_watch *watch, struct kymo_error *error);
 
 /*
- * The session is gone too: write a complete trace @output of a cut or damaged one.  @has_end is set to
- * whether its reader had closed it; else the new one says that what had not been written yet is missing.
+ * For when the session is gone, too: write a complete trace @output from a cut or damaged one.  @has_end
+ * is set to whether its reader had closed it; if not, the new trace says that what had not been written
+ * yet is missing.
  */
 KYMO_MUST_CHECK int kymo_salvage_trace(const char *trace, const char *output, bool *has_end,
 				       struct kymo_watch *watch, struct kymo_error *error);

@@ -17,16 +17,16 @@
 #include "reader/terminate.h"
 
 #define MAX_RUN_BYTES (16U << 20)
-/* How long after a process's end its status may become known: to the kernel's pidfd
- * when it is waited for, and of the command to `kymo record`, which tells us. */
+/* How long after a process's end its status may become known: through the pidfd when its
+ * parent waits for it; of the command, from `kymo record`. */
 #define STATUS_NS 3000000U
 #define ROOT_STATUS_NS 100000000U
 /* How long sources are still read at the end. */
 #define PATIENCE_NS 1000000000U
 #define PATIENCE_ALIVE_NS 100000000U
-/* A process whose life cannot be watched has ended when it was quiet for so long. */
+/* A process that cannot be watched counts as ended when it has been quiet for this long. */
 #define QUIET_NS 10000000000U
-/* Of segments that have not ended, in memory; beyond that they lie in files. */
+/* Frames of segments that have not ended, in memory; the rest is in files. */
 #define HELD_BYTES (64U << 20)
 
 int kymo_reader_open(struct kymo_reader *reader, const char *session_dir, enum kymo_access access,
@@ -92,7 +92,7 @@ uint8_t *kymo_reader_read_run(const struct kymo_reader *reader, uint32_t *bytes)
 	return run;
 }
 
-/* How the process of a dead image ended.  False: ask again later. */
+/* Find out how the process of a dead image ended.  False: ask again later. */
 static bool find_status(struct kymo_reader *reader, struct kymo_image *image, uint64_t now,
 			Kymo__ProcessEnd__How *how, int *status)
 {
@@ -154,8 +154,8 @@ static bool check_image(struct kymo_reader *reader, struct kymo_image *image, bo
 	Kymo__ProcessEnd__How how;
 	int status = 0;
 
-	/* Acquire: its last chunks come with the word.  Pairs with the release store in
-	 * kymo_process_stop(). */
+	/* Acquire: its last chunks are visible with the word.  Pairs with the release
+	 * store in kymo_process_stop(). */
 	if (kymo_load_acquire_u32(&image->meta.page->state) == KYMO_PROCESS_STOPPED) {
 		kymo_unrecorded_pass_over(reader, image->life.pid);
 		kymo_image_end(reader, image, KYMO__PROCESS_END__HOW__STOPPED, 0);
@@ -220,7 +220,7 @@ static void take_snapshot(struct kymo_reader *reader)
 	kymo_store_release_u32(&page->snapshots_done, wanted);
 }
 
-/* Whether the command, or what stands for it, has ended. */
+/* Whether the command, or the process that started the recording, has ended. */
 struct root {
 	bool has_no_root;
 	struct kymo_life owner;
@@ -242,7 +242,7 @@ static bool root_is_over(struct kymo_reader *reader, struct root *root)
 		kymo_life_watch(&root->life, (pid_t)pid, kymo_life_start_ticks((pid_t)pid));
 		root->pid = pid;
 	}
-	/* `kymo record` itself was killed: nobody will ever say that the command ended. */
+	/* `kymo record` itself was killed: nobody will report the command's end. */
 	return kymo_life_is_over(&root->owner) && (!pid || kymo_life_is_over(&root->life));
 }
 
@@ -256,7 +256,7 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
-/* Until the run ends.  Returns why it does. */
+/* Runs until the run ends.  Returns why it ended. */
 static const char *loop(struct kymo_reader *reader, const char *session_dir, struct root *root)
 {
 	unsigned idle_turns = 0;
@@ -278,7 +278,7 @@ static const char *loop(struct kymo_reader *reader, const char *session_dir, str
 		idle_turns = live ? 0 : idle_turns + 1;
 		kymo_unjoined_take(reader, session_dir);
 		if (is_over && idle_turns > 1) {
-			/* Once more after the look: it may have joined, and ended, meanwhile. */
+			/* Look once more: it may have joined, and ended, meanwhile. */
 			if (has_looked)
 				return "complete";
 			has_looked = !kymo_unrecorded_await(reader, session_dir, kymo_monotonic_ns());
@@ -317,7 +317,7 @@ static int seal(struct kymo_reader *reader, const char *session_dir, const char 
 
 	kymo_images_discover(reader);
 	kymo_unjoined_finish(reader, session_dir);
-	/* Processes that go on may wait for the reader until it says that it is closed. */
+	/* Processes that go on may wait for the reader until reader_state says that it is closed. */
 	kymo_sources_finish(reader->sources, end_images(reader) ? PATIENCE_ALIVE_NS : PATIENCE_NS);
 	kymo_run_define_clock(&reader->writer, reader->session.counter);
 	snprintf(text, sizeof text, "%s", reason);
@@ -328,7 +328,7 @@ static int seal(struct kymo_reader *reader, const char *session_dir, const char 
 	return kymo_trace_writer_close(&reader->writer, error);
 }
 
-/* Begin the trace file, or go on with the one of a reader that was killed. */
+/* Begin the trace file, or continue that of a reader that was killed. */
 static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 		       struct kymo_error *error)
 {
@@ -368,7 +368,7 @@ static int begin_trace(struct kymo_reader *reader, const Kymo__Config *config,
 		if (!err)
 			kymo_run_define_session(&reader->writer, run, run_bytes);
 	}
-	/* Nobody advanced the tick since the earlier reader was killed, at some time after this. */
+	/* Nobody has advanced the tick since the earlier reader was killed, at some time after this. */
 	if (!err && has_past)
 		kymo_run_define_stall(&reader->writer, reader->past.last_counter,
 				      kymo_counter_read(reader->session.counter));
@@ -430,13 +430,13 @@ static void report_start(int fd, int err, const struct kymo_error *error)
 	memcpy(text, &code, sizeof code);
 	if (err)
 		snprintf(text + sizeof code, sizeof error->message, "%s", error->message);
-	/* If who asked is gone, that will be seen as the owner's end. */
+	/* If the process that asked is gone, that will be seen as the owner's end. */
 	if (write(fd, text, sizeof text) < 0)
 		errno = 0;
 	close(fd);
 }
 
-/* Where those look for it who see that the reader has closed: kymo_session_failure(). */
+/* kymo_session_failure() looks for it there after the reader has closed. */
 static void write_log(const struct kymo_reader *reader, const char *message)
 {
 	int fd = openat(reader->session.dir_fd, KYMO_READER_LOG,
@@ -448,7 +448,7 @@ static void write_log(const struct kymo_reader *reader, const char *message)
 	close(fd);
 }
 
-/* Nothing ran that could have been recorded: there is no trace. */
+/* Nothing that could be recorded ran: there is no trace. */
 static void discard(struct kymo_reader *reader)
 {
 	end_images(reader);
@@ -466,7 +466,7 @@ static int finish(struct kymo_reader *reader, const char *session_dir, const cha
 		err = seal(reader, session_dir, reason, error);
 	if (err)
 		write_log(reader, error->message);
-	/* Release: who sees it finds the trace under its name, or the log. */
+	/* Release: whoever sees it finds the trace under its name, or the log. */
 	kymo_store_release_u32(&reader->session.page->reader_state, KYMO_READER_CLOSED);
 	if (!err)
 		kymo_reader_remove_session(reader, session_dir);

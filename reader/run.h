@@ -39,8 +39,8 @@ struct kymo_past {
 	uint32_t ring_count;
 	uint64_t run_position;
 	bool has_ending; /* the reader has closed it */
-	uint64_t last_counter; /* of its last Clock: the reader lived then; 0: there is none */
-	uint64_t end; /* of the last frame that was read */
+	uint64_t last_counter; /* counter of its last Clock, when the reader still lived; 0: there is none */
+	uint64_t end; /* end of the last frame that was read */
 	uint64_t frames;
 };
 
@@ -49,7 +49,7 @@ struct kymo_reader {
 	enum kymo_access access;
 	struct kymo_trace_writer writer;
 	struct kymo_past past;
-	struct kymo_sources *sources; /* NULL: none are wanted */
+	struct kymo_sources *sources; /* NULL: sources are not stored */
 	struct kymo_image *images;
 	uint32_t images_seen;
 	bool has_new;     /* images that may have replaced others */
@@ -61,10 +61,10 @@ struct kymo_reader {
 	uint8_t *meta_buffer;
 	size_t meta_capacity;
 	/* time */
-	uint64_t tick_ns; /* when the tick was advanced last */
+	uint64_t tick_ns; /* when the tick was last advanced */
 	uint64_t tick_counter;
 	uint64_t clock_ns;
-	/* the session directory as it was listed last */
+	/* the session directory when it was last listed */
 	struct timespec listed_mtime;
 	uint64_t listed_ns;
 	uint64_t pid_namespace;
@@ -73,7 +73,7 @@ struct kymo_reader {
 	uint64_t unstored_events; /* ... and events in them */
 };
 
-/* Open the session and the scratch memory; on failure nothing is left. */
+/* Open the session and allocate the scratch memory; on failure nothing is left open. */
 KYMO_MUST_CHECK int kymo_reader_open(struct kymo_reader *reader, const char *session_dir,
 				     enum kymo_access access, struct kymo_error *error);
 void kymo_reader_close(struct kymo_reader *reader);
@@ -81,14 +81,14 @@ void kymo_reader_close(struct kymo_reader *reader);
 /* The serialized Session message of file `run`, from malloc, or NULL. */
 uint8_t *kymo_reader_read_run(const struct kymo_reader *reader, uint32_t *bytes);
 
-/* Learn what the trace @fd holds, up to its end or, if asked, to the first damage; @sources learn with it. */
+/* Find out what the trace @fd holds, up to its end or, if asked, to the first damage; also passed to @sources. */
 KYMO_MUST_CHECK int kymo_past_read(struct kymo_past *past, int fd, bool stops_at_damage,
 				   struct kymo_sources *sources, struct kymo_error *error);
 void kymo_past_free(struct kymo_past *past);
 
 /*
- * The same of all its intact frames, and copy those but index and trailer to @writer; if they
- * do not fit there, it is full afterwards.
+ * The same for all its intact frames; copies those except index and trailer to @writer.  If
+ * they do not fit there, it is full afterwards.
  */
 KYMO_MUST_CHECK int kymo_past_copy(struct kymo_past *past, int fd, struct kymo_trace_writer *writer,
 				   struct kymo_sources *sources, struct kymo_watch *watch,

@@ -22,7 +22,7 @@ uint64_t kymo_unix_ns(void)
 
 uint64_t kymo_run_features(const Kymo__Config *config)
 {
-	/* Tasks are told where all starts of their coroutines are. */
+	/* Tasks are recorded if all starts of their coroutines are. */
 	bool has_starts = config->events >> KYMO_PY_START & 1 && !config->once;
 
 	return (config->flow ? KYMO_FEATURE_FLOW : 0) | (has_starts ? KYMO_FEATURE_TASKS : 0) |
@@ -33,7 +33,7 @@ void kymo_run_definitions_flush(struct kymo_trace_writer *writer)
 {
 	if (!writer->run_used)
 		return;
-	/* They are few and small: even a full writer takes them, from its reserve. */
+	/* They are few and small: even a full writer accepts them, from its reserve. */
 	kymo_trace_writer_put_meta(writer, 0, writer->run_position, writer->run_buffer,
 				   writer->run_used, writer->is_full);
 	writer->run_position += writer->run_used;
@@ -49,7 +49,7 @@ int kymo_run_put_frame(struct kymo_trace_writer *writer, const uint8_t *bytes, u
 	return err;
 }
 
-/* Room for one message of @bytes and its length; NULL: no buffer holds it. */
+/* Room for one message of @bytes and its length; NULL: no buffer is large enough. */
 static uint8_t *room(struct kymo_trace_writer *writer, size_t bytes)
 {
 	uint8_t *at;
@@ -85,7 +85,7 @@ void kymo_run_define_session(struct kymo_trace_writer *writer, const uint8_t *se
 	whole_head_bytes = kymo_varint_put(whole_head, head_bytes + bytes);
 	memcpy(whole_head + whole_head_bytes, head, head_bytes);
 	whole_head_bytes += head_bytes;
-	/* Its command line may be longer than the buffer: it goes out alone. */
+	/* Its command line may be longer than the buffer: it is written alone. */
 	whole = malloc(whole_head_bytes + bytes);
 	if (!whole)
 		return;
@@ -148,7 +148,7 @@ void kymo_run_define_clock(struct kymo_trace_writer *writer, uint32_t counter)
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
 	uint64_t best = UINT64_MAX;
 
-	/* Of a few readings, the one that was interrupted least. */
+	/* Take the least interrupted of a few readings. */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = kymo_counter_read(counter);
 		uint64_t monotonic = kymo_monotonic_ns();

@@ -2,7 +2,7 @@
 /*
  * The definitions of the run itself: process 0 of the trace, written by the reader.
  *
- * They are gathered and go out as one META frame: when a process is announced, before
+ * They are gathered and written as one META frame: when a process is announced, before
  * anything that must follow, and once a second.
  */
 #ifndef KYMO_READER_RUN_DEFINITIONS_H
@@ -31,7 +31,7 @@ void kymo_run_define_unrecorded(struct kymo_trace_writer *writer, Kymo__Unrecord
 /* @unstored: events that were taken from rings and could not be written. */
 void kymo_run_define_ending(struct kymo_trace_writer *writer, const char *reason, uint64_t unstored);
 
-/* Messages that go out alone, after their lengths.  Returns 0 or -ENOSPC. */
+/* Write length-delimited messages as a frame of their own.  Returns 0 or -ENOSPC. */
 int kymo_run_put_frame(struct kymo_trace_writer *writer, const uint8_t *bytes, uint32_t length);
 
 /* Write what was gathered. */

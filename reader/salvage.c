@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Make a trace of what is left when the reader was killed.
+ * Make a trace from what is left after the reader was killed.
  *
  * Nothing is changed before the new trace is complete: it is written under a name of
  * its own, and the session is only read.
@@ -18,7 +18,7 @@
 #include "reader/liveness.h"
 #include "reader/output_name.h"
 
-/* A file system that is gone may keep us waiting at each source. */
+/* A file system that is gone may make us wait for each source. */
 #define SOURCES_PATIENCE_NS 60000000000U
 
 /* The salvaged trace while it is written: NAME.incomplete may be what it is made of. */
@@ -164,7 +164,7 @@ static int salvage(struct kymo_reader *reader, const char *session_dir, const ch
 		if (run)
 			kymo_run_define_session(&reader->writer, run, run_bytes);
 	}
-	/* Nobody advanced the tick since the reader was killed, at some time after this. */
+	/* Nobody has advanced the tick since the reader was killed, at some time after this. */
 	kymo_run_define_stall(&reader->writer, reader->past.last_counter,
 			      kymo_counter_read(reader->session.counter));
 	kymo_run_define_clock(&reader->writer, reader->session.counter);

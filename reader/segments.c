@@ -18,7 +18,7 @@ static void set(struct kymo_segments *segments, uint64_t segment, bool is_droppe
 	*byte = is_dropped ? *byte | bit : (uint8_t)(*byte & ~bit);
 }
 
-/* Those in between, whose end could not be told, were kept. */
+/* Those in between, whose end could not be written, were kept. */
 static void end(struct kymo_segments *segments, uint64_t segment, bool is_kept)
 {
 	if (segment <= segments->ended)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many are remembered; chunks of older ones are kept. */
+/* How many segments are remembered; chunks of older ones are kept. */
 #define KYMO_SEGMENTS_KNOWN 65536U
 
 enum kymo_fate {
@@ -18,7 +18,7 @@ enum kymo_fate {
 
 /* Zero at the start of a process. */
 struct kymo_segments {
-	uint64_t read;     /* position in the definitions stream up to which they are known */
+	uint64_t read;     /* position in the definitions stream up to which they were read */
 	uint64_t others;   /* end of the last message that is about something else */
 	uint64_t ended;    /* the last one */
 	uint8_t *dropped;  /* bit N % KYMO_SEGMENTS_KNOWN; NULL: none was */

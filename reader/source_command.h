@@ -7,7 +7,7 @@
 
 #include "format/metadata.pb-c.h"
 
-/* What stands behind -c in the process's argv, or NULL. */
+/* The word after -c in the process's argv, or NULL. */
 const char *kymo_source_command(const Kymo__Process *facts);
 
 /* True if a part of the word was left out when argv was recorded. */

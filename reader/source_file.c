@@ -72,7 +72,7 @@ bool kymo_source_is_same(const struct kymo_source_state *a, const struct kymo_so
 	       a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
 }
 
-/* Looked at before it is opened, for some devices take that for a command, and after, for it may be another one. */
+/* Checked before it is opened, since opening some devices has an effect, and after, since it may be another file. */
 static int open_regular(const char *path, struct kymo_source_state *state)
 {
 	struct stat status;
@@ -147,15 +147,16 @@ static bool names_state(const uint8_t *cached, const struct kymo_source_state *s
 
 enum cached { NONE, OTHER, SAME };
 
-/* When the file was written: either time may be later than that, and one be set by programs. */
+/* When the file was written: either time may be later than that, and programs can set one of them. */
 static uint64_t written_ns(const struct kymo_source_state *state)
 {
 	return state->modified_ns < state->changed_ns ? state->modified_ns : state->changed_ns;
 }
 
 /*
- * Ask the file @path of cached bytecode.  Times and sizes in whole seconds and bytes are easily
- * the same, so it must be younger than the source, too, unless that @is_old.
+ * Compare @source with the file @path of cached bytecode.  Times in whole seconds and sizes in
+ * bytes are easily equal, so the file must also be younger than the source, unless that
+ * @is_old.
  */
 static enum cached ask_cached(const char *path, const struct kymo_source_state *source, bool is_old,
 			      const struct kymo_source_code *code)
@@ -165,7 +166,7 @@ static enum cached ask_cached(const char *path, const struct kymo_source_state *
 	int fd = open_regular(path, &state);
 	uint8_t *bytes = NULL;
 
-	/* What is too large to look at may be of this source. */
+	/* A file that is too large to read may be of this source. */
 	if (fd < 0)
 		return state.missing == too_large ? OTHER : NONE;
 	if (state.bytes >= CACHED_HEADER_BYTES)

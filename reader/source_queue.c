@@ -17,11 +17,11 @@
 #include "reader/source_scan.h"
 
 #define MAX_TOTAL_BYTES (256ULL << 20)
-/* Of --max-size: the rest is for events. */
+/* Share of --max-size; the rest is for events. */
 #define MAX_SHARE 4
-/* Programs can make up names without end. */
+/* Programs can make up any number of names. */
 #define MAX_FILES 65536U
-/* Sources are gathered, for they pack better together: so many bytes, for so long. */
+/* Sources are gathered, since they compress better together: up to this many bytes, for this long. */
 #define GATHERED_BYTES (64U << 10)
 #define GATHERED_NS 1000000000U
 
@@ -29,9 +29,9 @@ struct process {
 	struct process *next;
 	uint32_t number;
 	bool is_over;
-	uint32_t queued;  /* of its files */
+	uint32_t queued;  /* number of its files in the queue */
 	uint64_t scanned; /* position in its stream */
-	/* what it says of itself; NULL: not known yet */
+	/* its Process definition; NULL: not known yet */
 	Kymo__Process *facts;
 	bool is_foreign;
 	uint64_t seen_ns;
@@ -44,7 +44,7 @@ struct file {
 	uint64_t hash;
 	bool is_written;
 	bool is_in_past;
-	struct kymo_source_state state; /* of the text that is written, for all processes */
+	struct kymo_source_state state; /* of the text in the trace, for all processes */
 	char *name;
 };
 
@@ -61,7 +61,7 @@ struct queued {
 struct kymo_sources {
 	struct kymo_trace_writer *writer;
 	uint64_t pid_namespace;
-	uint64_t boot_ns; /* the earliest that was seen, for clocks are set */
+	uint64_t boot_ns; /* the earliest that was seen, since clocks can be set */
 	uint64_t bytes;	  /* of all texts that were written */
 	struct process *processes;
 	struct file *files;
@@ -362,7 +362,7 @@ static void set_text(const struct process *process, const char *name, Kymo__Sour
 	}
 }
 
-/* When the process's interpreter was executed, in doubt earlier; 0: not known. */
+/* When the process's interpreter was executed, or a little earlier; 0: not known. */
 static uint64_t image_ns(struct kymo_sources *sources, const struct process *process)
 {
 	uint64_t boot_ns = kymo_source_boot_ns(), start_ns;
@@ -372,7 +372,7 @@ static uint64_t image_ns(struct kymo_sources *sources, const struct process *pro
 	if (!process->facts || process->is_foreign)
 		return 0;
 	start_ns = kymo_source_start_ns(process->facts->image_start_ticks, sources->boot_ns);
-	/* Ticks of a machine that was started again since mean nothing. */
+	/* Ticks are not valid if the machine was restarted in between. */
 	return start_ns <= process->seen_ns ? start_ns : 0;
 }
 
@@ -400,7 +400,8 @@ static bool has_end(const char *text, const char *end)
 	return length >= bytes && !strcmp(text + length - bytes, end);
 }
 
-/* True if @file is Python's by its name, or what the process was given to run: else its code may have been made from it, as from a template. */
+/* True if @file has a name of Python's, or is what the process was started to run; else code may have been generated from it, as
+   from a template. */
 static bool is_program(const struct process *process, const char *file)
 {
 	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
@@ -453,7 +454,7 @@ static bool is_no_file(const char *name)
 	return length > 1 && name[0] == '<' && name[length - 1] == '>';
 }
 
-/* The source of the first in the queue; @is_in_time: else say that it was not read. */
+/* Write the source of the first in the queue; not @is_in_time: write that it was not read. */
 static void take_first(struct kymo_sources *sources, bool is_in_time)
 {
 	const struct queued *queued = sources->first;
@@ -470,7 +471,7 @@ static void take_first(struct kymo_sources *sources, bool is_in_time)
 		set_text(queued->process, file->name, &source, &state);
 	else if (is_in_time)
 		text = read_file(sources, queued, known, &source, &state);
-	/* What it means to all others it means to this process, too. */
+	/* Its state is the same for this process as for all others. */
 	if (!known || !kymo_source_is_same(known, &state)) {
 		source.process = known ? queued->process->number : 0;
 		source.missing = (char *)(uintptr_t)(state.missing ? state.missing : protobuf_c_empty_string);

@@ -4,7 +4,7 @@
 #include "format/metadata.pb-c.h"
 #include "format/varint.h"
 
-/* Numbers of fields in Content, as metadata.proto has them; those of Definition are its kinds. */
+/* Numbers of fields in Content, as in metadata.proto; those of Definition are its kinds. */
 enum { CONTENT_FILE = 2, CONTENT_BYTECODE = 7, CONTENT_LINE_TABLE = 8, CONTENT_SOURCE = 15 };
 
 /* Protocol Buffers: how a field is encoded. */
@@ -29,7 +29,7 @@ static bool cut_number(struct kymo_bytes *message, uint64_t *number)
 	return n && cut(message, n, &part);
 }
 
-/* Cut off the next field; @value is empty if the field holds a number.  False: none is left, or no sound one. */
+/* Cut off the next field; @value is empty if the field holds a number.  False: none is left, or it is malformed. */
 static bool next_field(struct kymo_bytes *message, uint64_t *field, struct kymo_bytes *value)
 {
 	uint64_t key, number;
@@ -59,7 +59,7 @@ static void scan_content(struct kymo_scan *scan, struct kymo_bytes content)
 	struct kymo_bytes value;
 	uint64_t field;
 
-	/* Of code whose text the process kept, nothing is to be read. */
+	/* For code whose text the process kept, there is no file to read. */
 	while (next_field(&content, &field, &value)) {
 		if (field == CONTENT_SOURCE) {
 			scan->file = scan->bytecode = scan->line_table = (struct kymo_bytes){0};

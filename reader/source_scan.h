@@ -2,8 +2,8 @@
 /*
  * Pick out of a definitions stream what sources need, without unpacking the rest.
  *
- * Every definition passes here while programs run, so nothing is copied.  What is no sound
- * message is passed over, as a decoder does.
+ * Every definition passes here while programs run, so nothing is copied.  Malformed
+ * messages are skipped, as by a decoder.
  */
 #ifndef KYMO_READER_SOURCE_SCAN_H
 #define KYMO_READER_SOURCE_SCAN_H
@@ -20,7 +20,7 @@ struct kymo_bytes {
 struct kymo_scan {
 	struct kymo_bytes stream; /* whole messages */
 	size_t at;		  /* of the next one */
-	/* found; the others are empty */
+	/* what was found; the others are empty */
 	struct kymo_bytes process; /* a Process message */
 	struct kymo_bytes file, bytecode, line_table; /* of a Content message */
 };

@@ -33,10 +33,10 @@ static void set_up_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Leave nothing of the program's open: a pipe's other end would wait for us. */
+/* Close all files of the program: the other end of a pipe would wait for us. */
 static int set_up_files(int status_fd)
 {
-	/* Away from the low numbers first: the program may have had its own closed. */
+	/* First move it away from the low numbers: the program may have closed its own there. */
 	int status = fcntl(status_fd, F_DUPFD, 4);
 	int null = open("/dev/null", O_RDWR);
 	int kept = 3;
@@ -76,11 +76,11 @@ _Noreturn static void become_reader(const char *session_dir, struct kymo_reader_
 	set_up_signals();
 	options.status_fd = set_up_files(options.status_fd);
 	set_up_limits();
-	/* Keep no directory of the program's busy; the session's path is absolute. */
+	/* Do not keep the program's directory busy; the session's path is absolute. */
 	if (chdir("/"))
 		err = -errno;
 	err = kymo_reader_run(session_dir, &options, NULL);
-	/* Not exit(): handlers of the program that was forked are not ours to run. */
+	/* Not exit(): it would run exit handlers of the program that was forked. */
 	_exit(err ? 1 : 0);
 }
 

@@ -7,10 +7,10 @@
 #include "format/counter.h"
 #include "format/record.h"
 
-/* Ends of threads that one definition tells. */
+/* Ends of threads in one definition. */
 #define ENDED_AT_ONCE 256U
 
-/* Events in a chunk that was still open, whose last ordinal its header does not name yet. */
+/* Count the events in a chunk that was still open: its header does not have the last ordinal yet. */
 static uint64_t count_events(const struct kymo_chunk *chunk, bool is_flow)
 {
 	const uint8_t *at = chunk->payload + chunk->sync_bytes;
@@ -38,7 +38,7 @@ static void define_ended(struct kymo_reader *reader, struct kymo_image *image)
 	image->ended_count = 0;
 }
 
-/* The thread has ended, and its last events are not in the trace, by intent or for want of room. */
+/* The thread has ended, and its last events are not in the trace, on purpose or because there was no room. */
 static void end_thread(struct kymo_reader *reader, struct kymo_image *image, const struct kymo_image_ring *ring)
 {
 	if (!(ring->missing & (KYMO_LOSS_DISCARDED | KYMO_LOSS_STORAGE)) || ring->counted == ring->stored)
@@ -71,14 +71,14 @@ static void settle(struct kymo_reader *reader, struct kymo_image *image, struct 
 		ring->stored = ring->counted = before;
 		ring->missing = 0;
 	}
-	/* Chunks in between were overwritten, or no chunks. */
+	/* Chunks in between were overwritten, or there were none. */
 	if (ring->missing & KYMO_LOSS_DISCARDED && before > ring->counted)
 		ring->missing |= is_overwritten ? KYMO_LOSS_OVERWRITTEN : KYMO_LOSS_DAMAGED;
 	if (ring->missing && before > ring->stored) {
 		header->lost_before = header->first_ordinal - 1 - ring->stored;
 		header->lost_reasons |= ring->missing;
 	} else if (stored && header->seq == ring->seq) {
-		/* Open when it was taken before; whoever decodes takes this one for it. */
+		/* It was open when it was taken before; decoders use this one instead. */
 		header->lost_before = ring->lost_before;
 		header->lost_reasons = ring->lost_reasons;
 	}
@@ -90,7 +90,7 @@ static void settle(struct kymo_reader *reader, struct kymo_image *image, struct 
 	} else if (kymo_trace_writer_copy(&reader->writer, header, stored)) {
 		ring->missing |= header->lost_reasons | KYMO_LOSS_STORAGE;
 		reader->unstored++;
-		/* Of a chunk that was taken while it was open, only what came since. */
+		/* Of a chunk that was taken while it was open, count only the events after that. */
 		before = header->first_ordinal - 1 > ring->counted ? header->first_ordinal - 1 : ring->counted;
 		reader->unstored_events += last > before ? last - before : 0;
 	} else {
@@ -100,7 +100,7 @@ static void settle(struct kymo_reader *reader, struct kymo_image *image, struct 
 	ring->counted = last;
 }
 
-/* The segment whose frames are held has ended, or is kept as far as it has come. */
+/* The segment whose frames are held has ended, or what there is of it is kept. */
 static void release(struct kymo_reader *reader, struct kymo_image *image, bool is_kept)
 {
 	struct kymo_held_frame *frame;
@@ -125,7 +125,7 @@ void kymo_store_read_segments(struct kymo_reader *reader, struct kymo_image *ima
 		release(reader, image, fate == KYMO_FATE_KEPT);
 }
 
-/* A snapshot keeps what it takes; and nobody will tell an end to who salvages. */
+/* A snapshot keeps what it takes; in a salvage no end will be reported any more. */
 static enum kymo_fate fate_of(const struct kymo_reader *reader, const struct kymo_image *image, uint64_t segment,
 			      bool is_snapshot)
 {
@@ -154,7 +154,7 @@ void kymo_store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint
 	uint16_t flags = is_snapshot ? KYMO_FRAME_SNAPSHOT : 0;
 	const uint8_t *stored;
 
-	/* Frames of a ring stay in order, and a segment whose end could not be told is kept. */
+	/* Frames of a ring stay in order, and a segment whose end could not be written is kept. */
 	if (fate == KYMO_FATE_OPEN ? chunk->segment != image->held_segment : ring->has_held)
 		release(reader, image, true);
 	if (chunk->is_open) {
@@ -176,7 +176,7 @@ void kymo_store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint
 			ring->has_held = true;
 			return;
 		}
-		/* There is no room for it: what can be kept is kept. */
+		/* There is no room to hold it: keep what fits in the trace. */
 		image->unheld_segment = chunk->segment;
 		release(reader, image, true);
 		stored = kymo_trace_writer_pack_chunk(&reader->writer, image->number, number, chunk, close_clock,
@@ -185,7 +185,7 @@ void kymo_store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint
 	settle(reader, image, &header, stored, last);
 }
 
-/* What is lost behind the last chunk in the trace of the thread that holds a ring. */
+/* Events lost behind the last chunk in the trace of the thread that holds a ring. */
 static bool thread_end(const struct kymo_image_ring *ring, Kymo__ThreadEnd *end)
 {
 	const struct kymo_ring_page *page = ring->view.page;
@@ -246,7 +246,7 @@ void kymo_store_define_end(struct kymo_reader *reader, struct kymo_image *image,
 	for (uint32_t i = 0; i < image->ring_count; i++) {
 		const struct kymo_image_ring *ring = image->rings[i];
 
-		/* Relaxed: as in thread_end(), which tells of the others. */
+		/* Relaxed: as in thread_end(), which reports the others. */
 		if (ring->is_open && kymo_load_relaxed_u32(&ring->view.page->thread) != ring->thread)
 			end_thread(reader, image, ring);
 	}

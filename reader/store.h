@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What becomes of a chunk that was taken: it is written, held until its segment has ended, or dropped.
- * What is not in the trace is counted, and told by the thread's next frame, or at its end.
+ * What happens to a chunk that was taken: it is written, held until its segment has ended, or dropped.
+ * Events that are not in the trace are counted, and reported by the thread's next frame, or at its
+ * end.
  */
 #ifndef KYMO_READER_STORE_H
 #define KYMO_READER_STORE_H
 
 #include "reader/image.h"
 
-/* Definitions that it needs were written, unless it is dropped. */
+/* The definitions that the chunk needs must have been written, unless it is dropped. */
 void kymo_store_chunk(struct kymo_reader *reader, struct kymo_image *image, uint32_t ring,
 		      const struct kymo_chunk *chunk, bool is_snapshot);
 
-/* Whole messages @bytes lie at @position of the image's definitions: they may say how segments ended. */
+/* Read the whole messages @bytes, at @position of the image's definitions: they may say how segments ended. */
 void kymo_store_read_segments(struct kymo_reader *reader, struct kymo_image *image, uint64_t position,
 			      const uint8_t *bytes, size_t length);
 

@@ -16,7 +16,7 @@ static bool is_state_of(uint64_t state, uint64_t seq, bool may_be_open)
 	return state == KYMO_STATE_SEALED(seq) || (may_be_open && state == KYMO_STATE_OPEN(seq));
 }
 
-/* Slots made so far, bounded by what the file has headers for. */
+/* Slots made so far, at most the number of headers in the file. */
 static uint32_t ring_slots(const struct kymo_ring_view *ring)
 {
 	/* Relaxed: the number only bounds a search; the state says what a slot holds. */
@@ -177,7 +177,7 @@ void kymo_ring_view_release(struct kymo_ring_view *ring, uint64_t seq)
 	/* (C4) release: all reads of the slot before it is free.  Pairs with (P4) in
 	 * kymo_ring_open(). */
 	kymo_store_release_u64(&consumer->consumed_seq, seq);
-	/* Relaxed: a futex word only has to change; this side alone writes it. */
+	/* Relaxed: a futex word only has to change; only the reader writes it. */
 	kymo_store_relaxed_u32(&consumer->wake, kymo_load_relaxed_u32(&consumer->wake) + 1);
 	/* (C6) Dekker: consumed_seq before producer_sleeping.  Pairs with (P6), where the
 	 * producer says that it sleeps before it looks at consumed_seq again: one of the

@@ -17,7 +17,7 @@
 /* A chunk, private and consistent. */
 struct kymo_chunk {
 	uint64_t seq;
-	bool is_open; /* taken before it was sealed: the start of what it will be */
+	bool is_open; /* taken before it was sealed: its beginning only */
 	uint32_t bytes;
 	uint32_t branches; /* open branch word; KYMO_BRANCHES_NONE when sealed */
 	uint64_t open_clock;
@@ -32,7 +32,7 @@ struct kymo_chunk {
 	uint32_t thread;
 	uint32_t interpreter;
 	uint32_t sync_bytes;
-	uint64_t segment; /* that all of it lies in; 0: none, or not known while it is open */
+	uint64_t segment; /* segment that all of it lies in; 0: none, or not known while it is open */
 	uint8_t *payload; /* the caller's buffer of KYMO_MAX_SLOT_BYTES */
 };
 
@@ -42,12 +42,12 @@ struct kymo_chunk {
  *   0            taken
  *   -EAGAIN      no slot holds it sealed
  *   -EOVERFLOW   the producer reused the slot meanwhile: the chunk is gone
- *   -EBADMSG     its header names lengths that cannot be, or its file is cut
+ * -EBADMSG its header has impossible lengths, or its file is cut
  */
 KYMO_MUST_CHECK int kymo_chunk_take(struct kymo_ring_view *ring, uint64_t seq,
 				   struct kymo_chunk *chunk);
 
-/* The same of a chunk that may still be open: what is committed now. */
+/* The same for a chunk that may still be open: takes what is committed now. */
 KYMO_MUST_CHECK int kymo_chunk_take_tail(struct kymo_ring_view *ring, uint64_t seq,
 					struct kymo_chunk *chunk);
 
@@ -58,7 +58,7 @@ uint64_t kymo_ring_view_next_sealed(struct kymo_ring_view *ring, uint64_t after,
  * first, in @seqs, which has room for ring->max_slots.  Returns how many. */
 uint32_t kymo_ring_view_list(const struct kymo_ring_view *ring, uint64_t after, uint64_t *seqs);
 
-/* Chunks up to @seq were copied: let the producer have their slots. */
+/* Chunks up to @seq were copied: give their slots back to the producer. */
 void kymo_ring_view_release(struct kymo_ring_view *ring, uint64_t seq);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* SIGTERM to the reader: a wish that is granted when no producer lives. */
+/* SIGTERM to the reader: a request to end, followed when no producer lives. */
 #ifndef KYMO_READER_TERMINATE_H
 #define KYMO_READER_TERMINATE_H
 

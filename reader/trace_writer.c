@@ -17,16 +17,16 @@
 #include "format/frame_scan.h"
 #include "reader/output_name.h"
 
-/* Kept free behind the last frame for last words; the index's size comes on top. */
+/* Space kept free behind the last frame for the last definitions; the index's size is added. */
 #define RESERVE_BYTES (64U << 10)
 #define MIN_EXTENT_BYTES (256U << 10)
 #define MAX_EXTENT_BYTES (8U << 20)
 /* One INDEX frame; a longer index is several of them, one after the other. */
-#define LEVEL 3 /* of LZ4 HC; higher ones gain a tenth to a quarter for up to twice the time */
+#define LEVEL 3 /* level of LZ4 HC; higher ones save a tenth to a quarter for up to twice the time */
 #define INDEX_PIECE 65536U
 #define HURRIED 64 /* LZ4's acceleration */
-/* Chunks are packed well, which saves a third and takes five times as long, for a tenth of the time that goes by;
- * what was not used of it is kept up to a limit. */
+/* Packing chunks well saves a third and takes five times as long.  A tenth of the elapsed time may be spent on
+ * it; time not used is kept up to a limit. */
 #define CREDIT_SHARE 10
 #define MAX_CREDIT_NS 100000000
 
@@ -44,7 +44,7 @@ static int become_full(struct kymo_trace_writer *writer, const char *what, int e
 	return -ENOSPC;
 }
 
-/* Have the file system promise space up to @end, and the reserve behind it. */
+/* Allocate space in the file system up to @end, and the reserve behind it. */
 static int allocate(struct kymo_trace_writer *writer, uint64_t end)
 {
 	uint64_t needed = end + reserve(writer);
@@ -68,7 +68,7 @@ static int allocate(struct kymo_trace_writer *writer, uint64_t end)
 		if (errno == EINTR)
 			continue;
 		if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) {
-			/* This file system makes no promises: its writes may fail instead. */
+			/* This file system cannot allocate in advance: its writes may fail instead. */
 			writer->allocated = UINT64_MAX;
 			return 0;
 		}
@@ -104,7 +104,7 @@ static int write_all(struct kymo_trace_writer *writer, struct iovec *parts, int 
 	return 0;
 }
 
-/* Write a frame whose payload is as it will lie in the file. */
+/* Write a frame whose payload is as it is to be stored. */
 static int write_frame(struct kymo_trace_writer *writer, struct kymo_frame_header *header,
 		       const uint8_t *stored, bool is_last_word)
 {
@@ -155,7 +155,7 @@ static bool has_credit(struct kymo_trace_writer *writer)
 	return writer->credit_ns > 0;
 }
 
-/* In the trace of a short run definitions are most of the file: they are worth more work. */
+/* Definitions are most of a short run's trace, so they are worth more work. */
 static int compress(struct kymo_trace_writer *writer, uint16_t kind, const uint8_t *raw, int bytes, bool is_held)
 {
 	const int capacity = LZ4_compressBound(KYMO_META_FRAME_BYTES);
@@ -185,7 +185,7 @@ static const uint8_t *pack(struct kymo_trace_writer *writer, struct kymo_frame_h
 	header->header_bytes = sizeof *header;
 	header->raw_bytes = raw_bytes;
 	header->stored_bytes = raw_bytes;
-	/* Only a single definition above a frame's usual limit is too large to compress. */
+	/* Only a single definition that exceeds a frame's usual limit is too large to compress. */
 	if (raw_bytes <= KYMO_META_FRAME_BYTES)
 		packed = compress(writer, header->kind, raw, (int)raw_bytes, is_held);
 	if (packed <= 0 || (uint32_t)packed >= raw_bytes)
@@ -267,7 +267,7 @@ static int prepare(struct kymo_trace_writer *writer, const char *output,
 		.required_features = options->required_features,
 		.max_bytes = options->max_bytes,
 	};
-	/* The user's file size limit is a size limit like ours, reached with words left. */
+	/* The user's file size limit (RLIMIT_FSIZE) is treated as our size limit, so that room for the last definitions remains. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 	    (!writer->max_bytes || limit.rlim_cur < writer->max_bytes))
 		writer->max_bytes = limit.rlim_cur;
@@ -419,7 +419,7 @@ int kymo_trace_writer_close(struct kymo_trace_writer *writer, struct kymo_error 
 	int err = 0;
 
 	if (put_index(writer)) {
-		/* No room for all of it: the index can be made again from the frames. */
+		/* No room for all of it: the index can be rebuilt from the frames. */
 		writer->size = before;
 		writer->frames = frames;
 		trailer.index_offset = 0;

@@ -2,9 +2,9 @@
 /*
  * Write a trace file: header, frames, at the end index and trailer.
  *
- * The file is NAME.incomplete until it is closed.  Every frame goes out whole or not
- * at all.  When the disk or the size limit is reached the writer is full: frames are
- * refused from then on, but for last words, which a reserve was kept for.
+ * The file is NAME.incomplete until it is closed.  Every frame is written whole or not at
+ * all.  When the disk is full or the size limit is reached, the writer is full: from then
+ * on it refuses all frames but the last definitions, for which there is a reserve.
  */
 #ifndef KYMO_READER_TRACE_WRITER_H
 #define KYMO_READER_TRACE_WRITER_H
@@ -22,7 +22,7 @@
 
 /* Chunks may come faster than they can be packed well. */
 enum kymo_hurry {
-	KYMO_HURRY_NONE, /* pack them well, as far as that leaves the processor to the program */
+	KYMO_HURRY_NONE, /* pack them well, as far as that leaves the program enough processor time */
 	KYMO_HURRY_SOME, /* pack them as fast as LZ4 does */
 	KYMO_HURRY_MOST, /* store them as they are */
 };
@@ -41,7 +41,7 @@ struct kymo_trace_writer {
 	enum kymo_hurry hurry;
 	/* processor time that may be spent on packing well, ns: below 0 for a while after a long piece */
 	int64_t credit_ns;
-	uint64_t credited_ns; /* monotonic: when it was added to last */
+	uint64_t credited_ns; /* monotonic: when it was last added to */
 	char full_reason[128];
 	uint8_t *packed; /* room for one compressed frame */
 	void *packer;	 /* LZ4 HC's tables */
@@ -59,21 +59,21 @@ struct kymo_trace_options {
 	uint64_t required_features; /* KYMO_FEATURE_… */
 };
 
-/* Begin OUTPUT.incomplete.  -EEXIST: it or, unless it may be replaced, @output is there. */
+/* Begin OUTPUT.incomplete.  -EEXIST: it exists, or @output does and may not be replaced. */
 KYMO_MUST_CHECK int kymo_trace_writer_create(struct kymo_trace_writer *writer, const char *output,
 					     const struct kymo_trace_options *options,
 					     struct kymo_error *error);
 
-/* Go on with OUTPUT.incomplete after its first @size bytes, which hold @frames frames. */
+/* Continue OUTPUT.incomplete after its first @size bytes, which hold @frames frames. */
 KYMO_MUST_CHECK int kymo_trace_writer_resume(struct kymo_trace_writer *writer, const char *output,
 					     const struct kymo_trace_options *options,
 					     uint64_t size, uint64_t frames,
 					     struct kymo_error *error);
 
 /*
- * Make a chunk's frame without writing it: fills @header but for its checksum, and returns the payload
- * as it is to be stored, which is gone with the next frame.  Less work is spent on one that @is_held:
- * it may never be written.
+ * Make a chunk's frame without writing it: fills @header except its checksum, and returns the payload
+ * as it is to be stored, valid until the next frame.  Less work is spent if it @is_held: it may never
+ * be written.
  */
 const uint8_t *kymo_trace_writer_pack_chunk(struct kymo_trace_writer *writer, uint32_t process, uint32_t ring,
 					    const struct kymo_chunk *chunk, uint64_t close_clock, uint16_t flags,
@@ -86,7 +86,7 @@ int kymo_trace_writer_put_chunk(struct kymo_trace_writer *writer, uint32_t proce
 int kymo_trace_writer_put_meta(struct kymo_trace_writer *writer, uint32_t process,
 			       uint64_t position, const uint8_t *bytes, uint32_t length,
 			       bool is_last_word);
-/* A frame that was packed, or is of another trace, with its stored payload as it is. */
+/* Write a frame that was packed, or comes from another trace, with its stored payload as it is. */
 int kymo_trace_writer_copy(struct kymo_trace_writer *writer, const struct kymo_frame_header *header,
 			   const uint8_t *stored);
 
@@ -94,7 +94,7 @@ int kymo_trace_writer_copy(struct kymo_trace_writer *writer, const struct kymo_f
 KYMO_MUST_CHECK int kymo_trace_writer_close(struct kymo_trace_writer *writer,
 					    struct kymo_error *error);
 
-/* Give up without renaming; @remove: and delete the file. */
+/* Give up without renaming; @remove: also delete the file. */
 void kymo_trace_writer_abandon(struct kymo_trace_writer *writer, bool remove);
 
 #endif

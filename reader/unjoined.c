@@ -9,7 +9,7 @@
 #include "format/atomics.h"
 #include "reader/run.h"
 
-/* What an errno means where a process makes its files in the session. */
+/* Explain an errno of a process that makes its files in the session. */
 static void explain(int error, const char *session_dir, char *text, size_t bytes)
 {
 	const char *why = NULL;
@@ -46,7 +46,7 @@ static void tell(struct kymo_reader *reader, const struct kymo_unjoined *entry, 
 	kymo_unrecorded_tell(reader, &unrecorded);
 }
 
-/* How many were told. */
+/* Returns how many were reported. */
 static uint32_t take(struct kymo_reader *reader, const char *session_dir)
 {
 	struct kymo_session_page *page = reader->session.page;

@@ -18,7 +18,7 @@
 
 #define LOOK_NS 200000000U
 #define AWAIT_NS 5000000U /* the same while the trace waits for it */
-/* A Python that records has its folder by then. */
+/* After this time, a Python that records has its folder. */
 #define GRACE_NS 1000000000U
 #define MAX_ENVIRONMENT_BYTES (256U << 10)
 #define MAX_COMMAND_BYTES 4096U
@@ -152,7 +152,7 @@ static const char *find_sure_reason(const struct facts *facts)
 	return NULL;
 }
 
-/* The same where an installed Kymo may yet record it. */
+/* The same if an installed Kymo may still record it. */
 static const char *find_reason(const struct facts *facts)
 {
 	const char *path = variable(facts, "PYTHONPATH");
@@ -169,7 +169,7 @@ static const char *find_reason(const struct facts *facts)
 	return "unknown";
 }
 
-/* Started by the recorded command, as far as living parents tell? */
+/* Was it started by the recorded command, as far as living parents show? */
 static bool is_descendant(const struct kymo_reader *reader, pid_t pid)
 {
 	pid_t root = (pid_t)kymo_load_relaxed_u32(&reader->session.page->root_pid);
@@ -227,7 +227,7 @@ void kymo_unrecorded_pass_over(struct kymo_reader *reader, pid_t pid)
 	settle(reader, pid);
 }
 
-/* What is not plain text is not repeated. */
+/* Replace what is not plain text. */
 static void make_plain(char *command, size_t bytes)
 {
 	for (size_t i = 0; command && i + 1 < bytes; i++)
@@ -277,7 +277,7 @@ void kymo_unrecorded_tell(struct kymo_reader *reader, Kymo__Unrecorded *unrecord
 	free_facts(&facts);
 }
 
-/* Whether the process has the session's page mapped: a fork of one that was recorded then, or is. */
+/* Whether the process has the session's page mapped: a fork of a process that was recorded then, or still is. */
 static bool is_fork(const struct kymo_reader *reader, pid_t pid)
 {
 	char path[64], *line = NULL;
@@ -303,7 +303,8 @@ static bool is_fork(const struct kymo_reader *reader, pid_t pid)
 	return is_found;
 }
 
-/* It has the environment that the recorded one was started with.  In that of one that began the recording itself the session is not named. */
+/* It has the environment that the recorded process was started with.  If that process began the recording itself, its environment
+   does not name the session. */
 static bool may_be_fork(const struct kymo_reader *reader, const char *session_dir, const struct facts *facts)
 {
 	const char *session = variable(facts, "KYMO_SESSION");
@@ -314,8 +315,8 @@ static bool may_be_fork(const struct kymo_reader *reader, const char *session_di
 }
 
 enum verdict {
-	SETTLED, /* nothing more is to be found out about the process */
-	PENDING, /* it may yet be recorded */
+	SETTLED, /* nothing more can be found out about the process */
+	PENDING, /* it may still be recorded */
 	FOREIGN, /* the same, into another recording */
 };
 
@@ -341,7 +342,7 @@ static enum verdict judge(struct kymo_reader *reader, const char *session_dir, p
 		reason = find_reason(facts);
 	if (!reason)
 		verdict = is_ours ? PENDING : FOREIGN;
-	/* Of a process that has ended meanwhile the environment reads as empty. */
+	/* The environment of a process that has ended meanwhile reads as empty. */
 	else if (is_ours && is_python(pid, name))
 		report(reader, pid, facts, reason);
 	free_facts(facts);
@@ -374,7 +375,7 @@ static void look_at(struct kymo_reader *reader, const char *session_dir, pid_t p
 	reader->unrecorded.is_pending |= verdict == PENDING;
 }
 
-/* Forget those that have gone, so that the table has room for those to come. */
+/* Forget processes that are gone, so that the table has room for new ones. */
 static void forget_gone(struct kymo_unrecorded_scan *scan)
 {
 	uint32_t kept = 0;

@@ -19,11 +19,11 @@ struct kymo_suspect {
 	uint64_t seen_ns;
 	bool is_settled; /* reported, or recorded after all */
 	bool is_present;
-	bool is_awaited; /* all others had ended when it was seen_ns */
+	bool is_awaited; /* all others had ended at seen_ns */
 };
 
 struct kymo_unrecorded_scan {
-	bool has_no_children; /* --no-subprocesses: of the command alone */
+	bool has_no_children; /* --no-subprocesses: only the command is recorded */
 	uint64_t last_ns;
 	bool is_pending; /* at the last look */
 	uint32_t count;
@@ -34,15 +34,16 @@ struct kymo_unrecorded_scan {
 void kymo_unrecorded_look(struct kymo_reader *reader, const char *session_dir, uint64_t now_ns);
 
 /*
- * Everything that is recorded has ended: true if a Python is there that may yet join, one that just starts, or
- * a fork of a recorded one that has done nothing yet.  Of each for a second at most; then it is told.
+ * Everything that is recorded has ended.  True if there is a Python that may still join: one that is just
+ * starting, or a fork of a recorded one that has done nothing yet.  For each one, at most for a second; then
+ * it is reported.
  */
 bool kymo_unrecorded_await(struct kymo_reader *reader, const char *session_dir, uint64_t now_ns);
 
 /* Define what is known of a process that is not recorded; it is not looked at again. */
 void kymo_unrecorded_tell(struct kymo_reader *reader, Kymo__Unrecorded *unrecorded);
 
-/* Process @pid lives on, and is not to be told though it has stopped recording. */
+/* Process @pid lives on; do not report it, though it has stopped recording. */
 void kymo_unrecorded_pass_over(struct kymo_reader *reader, pid_t pid);
 
 #endif

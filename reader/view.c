@@ -100,7 +100,7 @@ static int open_plain(int dir_fd, const char *name, enum kymo_access access, off
 	return err;
 }
 
-/* A file whose magic is still zero is being made. */
+/* A file whose magic is zero is still being made. */
 static int check_magic(const uint8_t *shared, const char *magic, uint32_t abi_version,
 		       const char *name, struct kymo_error *error)
 {
@@ -197,7 +197,7 @@ static int ring_view_fill(struct kymo_ring_view *view, uint32_t ring, enum kymo_
 	size_t bytes;
 	int err;
 
-	/* Sizes come from a copy that is read, not mapped: the mapping's own size is among them. */
+	/* Sizes come from a copy that is read before mapping: the mapping's own size is one of them. */
 	if (pread(view->fd, &copy, sizeof copy, 0) != (ssize_t)sizeof copy)
 		return kymo_fail(error, -EAGAIN, "%s is too short", name);
 	err = check_magic(copy.magic, KYMO_RING_MAGIC, copy.abi_version, name, error);
@@ -219,7 +219,7 @@ static int ring_view_fill(struct kymo_ring_view *view, uint32_t ring, enum kymo_
 	view->consumer = (struct kymo_ring_consumer *)(view->map.start + KYMO_RING_CONSUMER_OFFSET);
 	view->headers =
 		(const struct kymo_chunk_header *)(view->map.start + KYMO_RING_HEADERS_OFFSET);
-	/* Of the producer's file only the reader's own page may be written here. */
+	/* Of the producer's file, the reader may write only its own page. */
 	if (access == KYMO_ACCESS_DRAIN &&
 	    mprotect(view->consumer, KYMO_PAGE_BYTES, PROT_READ | PROT_WRITE))
 		return kymo_fail(error, -errno, "%s: %s", name, strerror(errno));
