@@ -9,13 +9,13 @@
 
 #include "pyext/locks.h"
 
-/* Another interpreter may set it meanwhile: under KYMO_LOCK_FILTER. */
+/* Another interpreter may set it meanwhile, so it is guarded by KYMO_LOCK_FILTER. */
 static struct {
 	const Kymo__Config *config; /* NULL: there is no recording, so nothing is wanted */
 	char package[PATH_MAX];
 	char stdlib[PATH_MAX];
 	struct kymo_project project;
-	char here[PATH_MAX]; /* working directory at the start: what relative names are relative to */
+	char here[PATH_MAX]; /* working directory at the start, to which relative names refer */
 } filter;
 
 void kymo_filter_set(const Kymo__Config *config, const char *package, const char *stdlib, const struct kymo_project *project)

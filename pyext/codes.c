@@ -15,13 +15,13 @@
 
 /* A miss only writes the content again, so slots are simply overwritten. */
 #define CONTENTS 65536U
-/* A lost definition is tried again after so many events of its code. */
+/* A lost definition is tried again after this many events of its code. */
 #define RETRY_EVERY 4096U
 
 _Atomic uint32_t kymo_codes_generation;
 _Atomic bool kymo_codes_flow;
 
-/* Where nothing was asked for lately. */
+/* For places of the cache that have no code yet. */
 static struct kymo_code nobody;
 
 static struct content {
@@ -49,7 +49,7 @@ static bool define_content(Kymo__Content *content)
 	return kymo_define(&definition);
 }
 
-/* The id of @content, written if nothing equal is known; 0 if it could not be.  Locked. */
+/* The id of @content, which is written unless an equal one was; 0 if it could not be written.  Locked. */
 static uint64_t intern_content(struct kymo_arena *arena, Kymo__Content *content)
 {
 	size_t bytes = kymo__content__get_packed_size(content);
@@ -79,8 +79,8 @@ static ProtobufCBinaryData binary(PyObject *bytes)
 }
 
 /*
- * Find the places where the flow of @known's code is to be recorded; false: its lines are, @needs_lines or not.  Their memory is the same once
- * for all: registers of threads may hold it as long as the code lives.
+ * Find the places where the flow of @known's code is to be recorded; false: its lines are recorded instead, whether @needs_lines or not.
+ * Their memory never moves: registers of threads may point to it as long as the code lives.
  */
 static bool find_sites(struct kymo_code *known, const Kymo__Content *content, bool needs_lines)
 {
@@ -165,7 +165,7 @@ static void define_freed(uint64_t id)
 	kymo_define(&definition);
 }
 
-/* The pointer to what is known of @code, or to be set to it. */
+/* The pointer to the entry of @code, or the place for a new one. */
 static struct kymo_code **find_link(struct kymo_python *python, const void *code)
 {
 	struct kymo_code **link = &python->codes[kymo_code_hash(code) >> (32 - KYMO_CODES_BITS)];
@@ -183,12 +183,12 @@ static int watch(PyCodeEvent event, PyCodeObject *code)
 
 	if (!known)
 		return 0;
-	/* Also of a recording that was stopped, under another GIL: its registers are used until a thread notices.  Also of
-	 * code whose definition was lost: a register may hold its sites. */
+	/* Also for a recording that was stopped under another GIL: its registers are used until a thread notices.  Also
+	 * for code whose definition was lost: a register may point to its sites. */
 	if (known->defined || known->sites)
 		kymo_forget_code(code);
 	/* The stream of a forked child that has not joined yet is not open: ids are not reused, so the message is not
-	 * missed. */
+	 * needed. */
 	if (known->defined && known->defined == kymo_codes_generation && kymo_process_is_recording())
 		define_freed(known->id);
 	recent = kymo_code_recent(python, code);
@@ -263,7 +263,7 @@ static void remember(struct kymo_python *python, struct kymo_code *known)
 	recent[0] = known;
 }
 
-/* Ask for @events of @known's code, for which nothing else was asked of it alone. */
+/* Switch on @events for @known's code alone, for which no local events were on. */
 static void ask_for(const struct kymo_python *python, struct kymo_code *known, unsigned long events)
 {
 	if (known->is_wanted && events)
@@ -275,7 +275,7 @@ struct kymo_code *kymo_code_get(struct kymo_python *python, PyObject *code)
 	struct kymo_code *known = kymo_code_of(python, code);
 	uint32_t generation = kymo_codes_generation;
 
-	/* Callbacks of an earlier recording, which was stopped under another GIL, record nothing into a later one. */
+	/* Callbacks of an earlier recording that was stopped under another GIL must not record into a later one. */
 	if (!known || !generation || (python->recording && python->recording != generation))
 		return NULL;
 	if (known->defined == generation) {

@@ -29,7 +29,7 @@ static void call_stack(const struct kymo_host *host, struct kymo_sync *sync)
 	for (; frame && sync->depth < MAX_DEPTH; frame = kymo_frame_caller(frame)) {
 		struct kymo_code *known = kymo_code_get(python, (PyObject *)kymo_frame_code(frame));
 
-		/* Of code that is not recorded there will be no return either. */
+		/* Code that is not recorded will have no return event either. */
 		if (!known || !known->is_wanted)
 			continue;
 		if (sync->depth++ == 0)
@@ -47,7 +47,7 @@ static uint64_t thread_ident(const struct kymo_host *host)
 	return PyThread_get_thread_ident();
 }
 
-/* Borrowed; NULL if @dict is no plain dict or has no @key.  Keys are plain str and int here. */
+/* Borrowed; NULL if @dict is not an exact dict or has no @key.  Keys are exact str and int here. */
 static PyObject *look_up(PyObject *dict, PyObject *key)
 {
 	PyObject *found = dict && key && PyDict_CheckExact(dict) ? PyDict_GetItemWithError(dict, key) : NULL;
@@ -57,7 +57,7 @@ static PyObject *look_up(PyObject *dict, PyObject *key)
 	return found;
 }
 
-/* threading._active[ident]._name, as far as no code of the program's runs for it. */
+/* threading._active[ident]._name, if it can be read without running the program's code. */
 static bool thread_name(const struct kymo_host *host, char *name, size_t bytes)
 {
 	const struct kymo_python *python = (const struct kymo_python *)host;
@@ -66,7 +66,7 @@ static bool thread_name(const struct kymo_host *host, char *name, size_t bytes)
 	struct kymo_arena arena = {0};
 
 	if (!module || !PyModule_CheckExact(module)) {
-		/* What threading will call it, once it is imported. */
+		/* The name that threading will give it, once it is imported. */
 		snprintf(name, bytes, "MainThread");
 		return getpid() == gettid();
 	}

@@ -15,18 +15,18 @@
 
 #define MAX_BYTES (1U << 20)
 #define MAX_TOTAL_BYTES (16U << 20)
-/* Of --max-size, and of the room for definitions: the rest is for others. */
+/* Shares of --max-size and of the room for definitions; the rest is for others. */
 #define MAX_SHARE 4
-/* A miss only writes the text again. */
+/* A cache miss only writes the text again. */
 #define KNOWN 4096U
-/* Of what was typed: how far back it is looked for. */
+/* How many of the newest typed inputs are searched. */
 #define MAX_TYPED 16384
 
-/* Of the process, whatever the interpreter: under KYMO_LOCK_CONTENTS. */
+/* One for the process and all its interpreters: under KYMO_LOCK_CONTENTS. */
 static struct {
-	_Atomic bool is_wanted, has_command; /* read without it */
+	_Atomic bool is_wanted, has_command; /* read without the lock */
 	uint64_t max_bytes; /* of one text */
-	uint64_t left;      /* bytes, of all that are still to come */
+	uint64_t left;      /* bytes left for all further texts */
 	struct {
 		XXH128_hash_t hash;
 		uint64_t id;
@@ -50,7 +50,8 @@ static bool is_text(PyObject *object, PyObject *text)
 	return object == text || (PyUnicode_CheckExact(object) && PyUnicode_Compare(object, text) == 0);
 }
 
-/* Borrowed; NULL: @dict is no plain dict, or has no @key, a str.  Keys that are no str are passed over, for they may run code. */
+/* Borrowed; NULL: @dict is not an exact dict, or has no @key, a str.  Keys that are not str are skipped, since comparing them may
+   run code. */
 static PyObject *look_up(PyObject *dict, PyObject *key)
 {
 	PyObject *found, *value;
@@ -74,7 +75,7 @@ static PyObject *find_linecache(const struct kymo_python *python)
 	return module && PyModule_CheckExact(module) ? PyModule_GetDict(module) : NULL;
 }
 
-/* "<string>", "<doctest a[0]>": no path of a file. */
+/* "<string>", "<doctest a[0]>": not a file's path. */
 static bool is_bracketed(const char *file)
 {
 	size_t length = strlen(file);
@@ -82,7 +83,7 @@ static bool is_bracketed(const char *file)
 	return length > 1 && file[0] == '<' && file[length - 1] == '>';
 }
 
-/* The lines in @entry of linecache; NULL: it has none, or they are those of file @file. */
+/* The lines in @entry of linecache; NULL: it has none, or they come from the file @file. */
 static PyObject *lines_of(PyObject *entry, const char *file)
 {
 	struct stat status;
@@ -92,7 +93,7 @@ static PyObject *lines_of(PyObject *entry, const char *file)
 	if (!entry || !PyTuple_CheckExact(entry) || PyTuple_GET_SIZE(entry) != 4)
 		return NULL;
 	lines = PyTuple_GET_ITEM(entry, 2);
-	/* Of a file, linecache keeps the time. */
+	/* For files, linecache keeps the time. */
 	if (!PyList_CheckExact(lines) || (!Py_IsNone(PyTuple_GET_ITEM(entry, 1)) && !is_bracketed(file) && !stat(file, &status)))
 		return NULL;
 	return lines;
@@ -107,7 +108,7 @@ static bool is_key_of(PyObject *key, const PyCodeObject *code)
 	       is_text(PyTuple_GET_ITEM(key, 0), code->co_filename) && is_text(PyTuple_GET_ITEM(key, 1), code->co_qualname);
 }
 
-/* CPython 3.13 on: what was typed, by the code object.  It was compiled lately. */
+/* From CPython 3.13 on: the text that was typed, by the code object, which was compiled lately. */
 static PyObject *find_typed(PyObject *cache, const PyCodeObject *code)
 {
 	struct kymo_pairs pairs;
@@ -138,7 +139,7 @@ static PyObject *attribute(PyObject *object, const char *wanted)
 	return NULL;
 }
 
-/* doctest, while it runs: its runner stands behind linecache.getlines(), and has the examples.  The text of the one that is called @file. */
+/* While doctest runs, its runner is behind linecache.getlines(), and has the examples.  Returns the text of the example @file. */
 static PyObject *find_example(PyObject *getlines, const char *file)
 {
 	static const char begin[] = "<doctest ";
@@ -173,7 +174,7 @@ static PyObject *find_example(PyObject *getlines, const char *file)
 /* What the program has for @code: a str, or a list of lines; NULL: nothing. */
 static PyObject *find(const struct kymo_python *python, const PyCodeObject *code, const char *file)
 {
-	/* Of some 3.13, this name is in linecache for what stands behind -c. */
+	/* Some versions of 3.13 have the text of -c in linecache by this name. */
 	bool is_string = !strcmp(file, "<string>");
 	bool is_command = is_string && kept.has_command && PY_VERSION_HEX >> 16 == 0x030d;
 	PyObject *linecache, *found = NULL;
@@ -203,7 +204,7 @@ static void put(struct text *text, PyObject *string)
 	text->length = (size_t)(end - text->bytes);
 }
 
-/* Put together what find() found.  False: it is not what linecache has, or there is no memory. */
+/* Put together what find() found.  False: it is not as linecache keeps it, or there is no memory. */
 static bool join(struct kymo_arena *arena, PyObject *found, struct text *text)
 {
 	Py_ssize_t count = PyList_CheckExact(found) ? PyList_GET_SIZE(found) : 1;
@@ -223,14 +224,14 @@ static bool join(struct kymo_arena *arena, PyObject *found, struct text *text)
 	text->bytes = kymo_arena_take(arena, room + 1);
 	for (Py_ssize_t i = 0; text->bytes && i < count; i++) {
 		put(text, items[i]);
-		/* Also where somebody split it without the ends of lines. */
+		/* Also if the program split it without the ends of lines. */
 		if (i + 1 < count && (!text->length || !strchr("\r\n", text->bytes[text->length - 1])))
 			text->bytes[text->length++] = '\n';
 	}
 	return text->bytes;
 }
 
-/* The id of @text, written if nothing equal is known; 0: it could not be.  Locked. */
+/* The id of @text, which is written unless an equal one was; 0: it could not be written.  Locked. */
 static uint64_t intern(const char *file, const struct text *text)
 {
 	Kymo__Definition definition = KYMO__DEFINITION__INIT;
@@ -273,7 +274,7 @@ uint64_t kymo_kept_source(struct kymo_python *python, const PyCodeObject *code, 
 	if (!kept.is_wanted)
 		return 0;
 	found = find(python, code, file);
-	/* What is shorter than the code's first line is another text by this name. */
+	/* A text with fewer lines than the code's first line number is another text by this name. */
 	if (found && join(&arena, found, &text) && (text.is_too_large || (size_t)code->co_firstlineno <= text.lines)) {
 		kymo_lock(KYMO_LOCK_CONTENTS);
 		id = intern(file, &text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which line each instruction stands on: co_linetable (Objects/locations.md of CPython), read entry by entry. */
+/* Which line each instruction belongs to: co_linetable (Objects/locations.md of CPython), read entry by entry. */
 #ifndef KYMO_PYEXT_LINE_ENTRIES_H
 #define KYMO_PYEXT_LINE_ENTRIES_H
 

@@ -10,7 +10,7 @@ static pthread_mutex_t locks[] = {
 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Threads of other GILs may hold some while this one forks. */
+/* Threads under other GILs may hold some while this one forks. */
 static void take_all(void)
 {
 	for (int i = 0; i < KYMO_LOCKS; i++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Locks for what interpreters with GILs of their own share.  No two are held at once, but a lock of the recorder's may be
- * taken within one.  A forked child finds all of them free, and what they guard whole.
+ * Locks for data shared by interpreters with GILs of their own.  No two are held at once, but a lock of the recorder may
+ * be taken while one is held.  A forked child finds all of them free, and the data that they guard consistent.
  */
 #ifndef KYMO_PYEXT_LOCKS_H
 #define KYMO_PYEXT_LOCKS_H
@@ -15,7 +15,7 @@ enum kymo_lock {
 	KYMO_LOCKS,
 };
 
-/* Held for moments, or as long as a definition waits for the reader; never while the GIL is let go. */
+/* Held for moments, or while a definition waits for the reader; never while the GIL is released. */
 void kymo_lock(enum kymo_lock lock);
 void kymo_unlock(enum kymo_lock lock);
 

@@ -27,7 +27,7 @@ static const char join_doc[] =
 	"True: also processes that it starts are to be recorded; False: they are not; None: there is\n"
 	"nothing to join.  Raises OSError or RuntimeError if it cannot be done.";
 
-/* While an interpreter starts, what it runs was called by no program but by its own import of `site`. */
+/* While an interpreter starts, its own import of `site` calls us, not a program. */
 static bool is_starting(void)
 {
 	const void *outermost = NULL;
@@ -67,7 +67,7 @@ static void abandon(const char *dir)
 	struct kymo_session *session;
 
 	if (kymo_session_open(dir, &session, NULL) >= 0) {
-		/* A trace that it was to replace stays. */
+		/* A trace that it would have replaced stays. */
 		kymo_session_finish(session, KYMO_STOP_DISCARD, FINISH_TIMEOUT_NS, NULL);
 		kymo_session_close(session);
 	}
@@ -139,7 +139,7 @@ static PyObject *stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
 	struct kymo_error error;
 	int code = 0;
 
-	/* Whoever stops at the same time waits: the trace is complete then for both. */
+	/* Another thread that stops at the same time waits: then the trace is complete for both. */
 	if (!kymo_recording_enter())
 		return NULL;
 	session = kymo_recording_stop();
@@ -167,7 +167,7 @@ static const char mark_doc[] =
 	"Put an event with a text of the program's own into the trace, at this place of the calling\n"
 	"thread.  Does nothing while the process is not recorded.";
 
-/* The mark is the caller's, unless that is not recorded. */
+/* The mark belongs to the caller, unless that is not recorded. */
 static void place_mark(struct kymo_producer *p, const struct kymo_code *known)
 {
 	if (known && known->is_wanted && p->code != known->code)

@@ -11,7 +11,7 @@
 #include "pyext/strings.h"
 #include "pyext/values/types.h"
 
-/* Both tables are direct-mapped: what is pushed out gets a new id when it comes again. */
+/* Both tables are direct-mapped: an entry that was replaced gets a new id when it comes again. */
 #define STRINGS 65536U
 #define ENTRIES 4096U
 
@@ -23,9 +23,9 @@ static struct string {
 static _Atomic uint32_t strings_generation; /* changes under another GIL, too */
 
 /*
- * The name of what lies at @address.  Types die and their addresses are used again, so an
- * entry counts only while the owner's version tag, which is never given twice, and the
- * pointer to the name are still what they were.
+ * The name of the object at @address.  Types are freed and their addresses reused, so an
+ * entry is valid only while the owner's version tag, which is never given twice, and the
+ * pointer to the name are unchanged.
  */
 struct kymo_name_entry {
 	const void *address;
@@ -53,10 +53,10 @@ bool kymo_names_attach(struct kymo_python *python)
 	return python->names;
 }
 
-/* What else is known of a type by its name; of one of exceptions what it is derived from. */
+/* What is recorded of a type beside its name: for exception types, their bases. */
 struct ancestry {
 	bool is_stop_iteration, is_record;
-	char bases[1024]; /* names, a line each; as many as there is room for */
+	char bases[1024]; /* names, one a line; the first that fit */
 };
 
 static const struct ancestry no_ancestry;
@@ -127,7 +127,7 @@ static const char *type_name(struct kymo_arena *arena, PyTypeObject *type)
 	return dot ? dot + 1 : type->tp_name;
 }
 
-/* A type that never dies, or whose name is told by a tag that is never given twice. */
+/* True if the type is never freed, or has a version tag, which is never given twice. */
 static bool is_cacheable(const PyTypeObject *type)
 {
 	return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_version_tag;
@@ -138,7 +138,7 @@ static struct kymo_name_entry *entry_of(struct kymo_python *python, const void *
 	return &python->names[((uintptr_t)address >> 4) * 0x9e3779b97f4a7c15U >> 52];
 }
 
-/* Only what is_cacheable() is ever kept, so what is found needs no such check. */
+/* Only names that are is_cacheable() are kept, so an entry that is found needs no such check. */
 kymo_inline const struct kymo_name_entry *find(struct kymo_python *python, const void *address, const void *text,
 						 const void *owner, uint32_t version)
 {

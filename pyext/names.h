@@ -11,7 +11,7 @@ void kymo_names_begin(uint32_t generation);
 /* Give @python a cache; false with an exception set. */
 bool kymo_names_attach(struct kymo_python *python);
 
-/* The qualified name of @type: no attribute is asked for, so no code of the program's runs. */
+/* The qualified name of @type: no attribute is looked up, so none of the program's code runs. */
 uint32_t kymo_name_of_type(struct kymo_python *python, PyTypeObject *type);
 
 /*

@@ -7,8 +7,8 @@
 #include "recorder/session_create.h"
 
 /*
- * Fill @config, which holds the defaults, from @options: a dict whose keys are spelt as the
- * program's options, with underscores.  Strings live in @arena or in @options.  False with an
+ * Fill @config, which holds the defaults, from @options: a dict whose keys are the options of
+ * `kymo record`, with underscores.  Strings live in @arena or in @options.  False with an
  * exception set.
  */
 bool kymo_options_parse(PyObject *options, Kymo__Config *config, struct kymo_arena *arena);

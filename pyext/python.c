@@ -3,7 +3,7 @@
 
 #include "pyext/locks.h"
 
-/* All interpreters that ever were; ids are not reused. */
+/* All interpreters that ever existed; ids are not reused. */
 static struct kymo_python *_Atomic pythons;
 
 struct kymo_python *kymo_python_find(void)

@@ -30,7 +30,7 @@
 /* Under KYMO_LOCK_RECORDING. */
 static struct kymo_session *current; /* a reference; NULL: there is no recording */
 static pthread_t turn_of;
-static pid_t turn_in; /* process of that thread, which is not in a forked child; 0: it is nobody's turn */
+static pid_t turn_in; /* process of that thread, which a forked child does not have; 0: it is nobody's turn */
 
 static bool take_turn(bool *is_mine)
 {
@@ -54,7 +54,7 @@ bool kymo_recording_enter(void)
 	uint64_t end = kymo_monotonic_ns() + TURN_TIMEOUT_NS;
 	bool is_mine;
 
-	/* Taken with the GIL held: a thread that ends where it waits for the GIL, as daemons do, keeps nobody waiting. */
+	/* Taken with the GIL held: a thread that ends while it waits for the GIL, as daemon threads do, then holds no turn. */
 	while (!take_turn(&is_mine)) {
 		if (is_mine || kymo_monotonic_ns() > end) {
 			PyErr_SetString(PyExc_RuntimeError, "kymo: another thread is starting or stopping a recording");
@@ -94,7 +94,7 @@ bool kymo_recording_is_on(void)
 	return is_on;
 }
 
-/* Make @session, a reference or NULL, the one that is recorded into; returns the one before, a reference or NULL. */
+/* Make @session, a reference or NULL, the current one; returns the one before, a reference or NULL. */
 static struct kymo_session *exchange(struct kymo_session *session)
 {
 	struct kymo_session *before;
@@ -246,7 +246,7 @@ static bool has_greenlets(void)
 	return modules && PyDict_Check(modules) && PyDict_GetItemString(modules, "greenlet");
 }
 
-/* Events of the calling interpreter; @is_first: of the first one, so the process begins with it. */
+/* Begin the events of the calling interpreter; @is_first: it is the first, and begins the process's recording. */
 static bool listen(struct kymo_python *python, struct kymo_session *session, bool is_first, bool is_early)
 {
 	const Kymo__Config *config = kymo_session_config(session);
@@ -257,7 +257,7 @@ static bool listen(struct kymo_python *python, struct kymo_session *session, boo
 	if (config->flow && config->exact_end)
 		kymo_thread_places_watch_exec();
 	python->is_filtered = config->n_source || config->n_include || config->n_omit || config->no_stdlib;
-	/* Another interpreter may have stopped an earlier recording, which went on here for nothing. */
+	/* Another interpreter may have stopped an earlier recording, whose callbacks are still installed here. */
 	kymo_monitor_detach(python);
 	if (!kymo_values_begin(python, config) || !kymo_monitor_attach(python, config) || (is_first && !begin(python, session)))
 		return false;
@@ -270,7 +270,7 @@ static bool listen(struct kymo_python *python, struct kymo_session *session, boo
 	return true;
 }
 
-/* What listen() began ends; @is_last: and the process with it, if that has begun.  Keeps the exception. */
+/* End what listen() began; @is_last: also the process's recording, if that has begun.  Keeps the exception. */
 static void end(struct kymo_python *python, bool is_last)
 {
 	if (python) {
@@ -346,7 +346,7 @@ struct kymo_session *kymo_recording_stop(void)
 {
 	struct kymo_session *session = exchange(NULL);
 
-	/* It may never have been made, where another interpreter records. */
+	/* This interpreter's struct may never have been made, if another interpreter records. */
 	if (session)
 		end(kymo_python_find(), true);
 	return session;

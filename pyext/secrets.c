@@ -7,7 +7,7 @@
 
 #include "recorder/redact.h"
 
-/* Characters of a name that are looked at. */
+/* The number of a name's characters that are compared. */
 #define LENGTH 256U
 
 struct kymo_secrets *kymo_secrets_new(void)
@@ -35,7 +35,7 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* A pattern with wildcards is made to match anywhere. */
+/* Make a pattern with wildcards match anywhere, by a * at both ends. */
 static char *prepare(const char *pattern)
 {
 	bool is_glob = strpbrk(pattern, "*?[") != NULL;
@@ -73,7 +73,7 @@ bool kymo_secrets_set(struct kymo_secrets *secrets, char *const *patterns, size_
 	return true;
 }
 
-/* The first characters of @name in UTF-8 and small letters. */
+/* The first characters of @name in UTF-8 and lower case. */
 static void spell(PyObject *name, char text[4 * LENGTH + 1])
 {
 	Py_ssize_t length = PyUnicode_GET_LENGTH(name);
@@ -103,7 +103,7 @@ static void spell(PyObject *name, char text[4 * LENGTH + 1])
 	*text = 0;
 }
 
-/* @text is in small letters. */
+/* @text is in lower case. */
 static bool contains(const struct kymo_secrets *secrets, const char *text)
 {
 	if (kymo_redact_name(text))

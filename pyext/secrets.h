@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Names whose values are not recorded: those that contain one of a list of words, whatever the case.
+ * Names whose values are not recorded: those that contain one of a list of words, in upper or lower case.
  *
  * There is a built-in list; a recording may add words of its own, or patterns of fnmatch(3).
  */
@@ -14,7 +14,7 @@
 /* One interpreter's.  GIL held. */
 struct kymo_secrets {
 	char **patterns; /* NULL at the end */
-	/* by address, two to a place, the later one first; see kymo_secrets_has() */
+	/* by address, two in a place, the later one first; see kymo_secrets_has() */
 	struct kymo_secret_answer {
 		const PyObject *name;
 		Py_hash_t hash;
@@ -26,7 +26,7 @@ struct kymo_secrets {
 struct kymo_secrets *kymo_secrets_new(void);
 void kymo_secrets_free(struct kymo_secrets *secrets);
 
-/* From now on the built-in list and @patterns, in UTF-8, count; false: no memory, and the list is as before. */
+/* Use the built-in list and @patterns, in UTF-8, from now on; false: no memory, and the list is as before. */
 bool kymo_secrets_set(struct kymo_secrets *secrets, char *const *patterns, size_t count);
 
 /* The two places of @name. */
@@ -35,10 +35,10 @@ static inline struct kymo_secret_answer *kymo_secrets_answers(struct kymo_secret
 	return secrets->answers[((uintptr_t)name >> 4) * 0x9e3779b97f4a7c15U >> (64 - KYMO_SECRET_BITS)];
 }
 
-/* As kymo_secrets_has(), of what was not asked lately. */
+/* As kymo_secrets_has(), for a name that was not looked up lately. */
 bool kymo_secrets_find(struct kymo_secrets *secrets, PyObject *name);
 
-/* @name is a str or is derived from it. */
+/* True if @name, a str or of a derived type, is secret. */
 static inline bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name)
 {
 	const struct kymo_secret_answer *answer = kymo_secrets_answers(secrets, name);
@@ -51,7 +51,7 @@ static inline bool kymo_secrets_has(struct kymo_secrets *secrets, PyObject *name
 	return kymo_secrets_find(secrets, name);
 }
 
-/* The same of a name in UTF-8. */
+/* The same for a name in UTF-8. */
 bool kymo_secrets_has_text(const struct kymo_secrets *secrets, const char *name);
 bool kymo_secrets_has_bytes(const struct kymo_secrets *secrets, const char *name, size_t bytes);
 

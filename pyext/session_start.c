@@ -32,14 +32,14 @@ static int run(char *const argv[], int stderr_fd)
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno == EINTR)
 			continue;
-		/* The program ignores SIGCHLD, or waits for children of any kind: the reader has
-		 * ended, how is not known, and what it said tells. */
+		/* The program ignores SIGCHLD, or waits for any child: the reader has ended, its
+		 * status is not known, and its messages decide. */
 		return errno == ECHILD ? 0 : -errno;
 	}
 	return status;
 }
 
-/* Start the reader; it leaves this process's care by itself. */
+/* Start the reader, which then detaches itself from this process. */
 static int start_reader(const char *program, char *dir, struct kymo_error *error)
 {
 	char pid[16];
@@ -103,7 +103,7 @@ bool kymo_session_start(const Kymo__Config *config, const char *program, char di
 	return code >= 0;
 }
 
-/* False only if it is sure that the reader is gone. */
+/* False only if the reader is certainly gone. */
 static bool reader_may_live(const struct kymo_session_page *page)
 {
 	uint32_t pid = kymo_load_relaxed_u32(&page->reader_pid);

@@ -14,9 +14,9 @@
 bool kymo_session_start(const Kymo__Config *config, const char *program, char dir[KYMO_DIR_BYTES]);
 
 /*
- * End the session, of which this process was the first, and wait until its trace is complete, or gone
- * with KYMO_STOP_DISCARD: at most @timeout_ns, without the GIL.  0, -ETIMEDOUT, -EOWNERDEAD if the reader
- * was killed, or -EIO if it could not complete the trace; @error says which.
+ * End the session, which this process began, and wait until its trace is complete or, with
+ * KYMO_STOP_DISCARD, gone: at most @timeout_ns, without the GIL.  0, -ETIMEDOUT, -EOWNERDEAD if the
+ * reader was killed, or -EIO if it could not complete the trace; @error says which.
  */
 int kymo_session_finish(struct kymo_session *session, enum kymo_stop_wanted how, uint64_t timeout_ns,
 			struct kymo_error *error);

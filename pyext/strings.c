@@ -11,7 +11,7 @@ struct kymo_arena_block {
 	max_align_t data[];
 };
 
-/* What a character may grow to: a four-byte sequence, or \udcff. */
+/* The most bytes that a character may take: a four-byte sequence, or \udcff. */
 #define MAX_BYTES_PER_CHARACTER 6
 
 void *kymo_arena_take(struct kymo_arena *arena, size_t bytes)
@@ -57,7 +57,7 @@ static char *encode(char *to, Py_UCS4 c)
 	return to;
 }
 
-/* True if the bytes of @string are what it is in UTF-8. */
+/* True if the bytes of @string are its UTF-8. */
 static bool is_plain(PyObject *string)
 {
 	return PyUnicode_IS_COMPACT_ASCII(string) && !memchr(PyUnicode_DATA(string), 0, (size_t)PyUnicode_GET_LENGTH(string));

@@ -7,7 +7,7 @@
 
 struct kymo_arena_block;
 
-/* Memory that is given back all at once.  Zero it to begin. */
+/* Memory that is freed all at once.  Zero it to begin. */
 struct kymo_arena {
 	struct kymo_arena_block *blocks;
 };
@@ -18,11 +18,11 @@ void kymo_arena_free(struct kymo_arena *arena);
 
 /*
  * @string in UTF-8; surrogates and NUL are backslash-escaped.  Valid until the arena is
- * freed or the string dies.  What is no str, and what finds no memory, is "?".
+ * freed or the string dies.  "?" for other types, and if there is no memory.
  */
 char *kymo_text(struct kymo_arena *arena, PyObject *string);
 
-/* Put @string, which is a str, behind @to, as kymo_text() has it but without the NUL; the end.  It needs kymo_text_room() bytes. */
+/* Write @string, which is a str, to @to as kymo_text() does, but without the NUL; returns the end.  It needs kymo_text_room() bytes. */
 char *kymo_text_put(char *to, PyObject *string);
 size_t kymo_text_room(PyObject *string);
 

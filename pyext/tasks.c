@@ -17,9 +17,9 @@
 struct known_task {
 	const PyObject *task; /* NULL: a free entry */
 	const PyObject *coroutine;
-	const PyObject *name; /* what the task had for one when it was looked at */
+	const PyObject *name; /* the task's name when it was last looked at */
 	uint64_t name_hash;
-	uint32_t recording; /* that @id is of */
+	uint32_t recording; /* the recording that @id belongs to */
 	uint32_t id;
 };
 
@@ -27,11 +27,11 @@ struct kymo_tasks {
 	struct kymo_task_finder finder;
 	PyObject *get_name, *get_coro;
 	bool has_starts;
-	/* Where a task of this type has what its methods return; learnt from the first one. */
+	/* Offsets in a task of this type of what its methods return; found with the first task. */
 	const PyTypeObject *type;
 	unsigned version;
 	size_t name_at, coroutine_at;
-	/* by address; grows with the addresses that tasks had at one time or another */
+	/* by address; grows with the number of addresses that tasks have had */
 	struct known_task *known;
 	size_t capacity, count;
 };
@@ -61,7 +61,7 @@ static PyObject *member(const PyObject *task, size_t at)
 	return value;
 }
 
-/* Where @task has what its type's own method @name, which is one in C, returns; 0: it does not show. */
+/* The offset in @task of what its type's own C method @name returns; 0: not found. */
 static size_t find_member(PyTypeObject *type, PyObject *task, PyObject *name)
 {
 	PyObject *method = _PyType_Lookup(type, name), *value;
@@ -86,7 +86,7 @@ static size_t find_member(PyTypeObject *type, PyObject *task, PyObject *name)
 	return times == 1 ? found : 0;
 }
 
-/* Types of the program's own cannot be immutable. */
+/* Types that the program makes cannot be immutable. */
 static bool is_asyncio_task(const PyTypeObject *type)
 {
 	return type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE && !strcmp(type->tp_name, "_asyncio.Task");
@@ -97,7 +97,7 @@ static bool is_known_type(const struct kymo_tasks *tasks, const PyTypeObject *ty
 	return type == tasks->type && type->tp_version_tag == tasks->version;
 }
 
-/* @task is one of asyncio's in C, or is derived from those, and where its members are is known. */
+/* True if @task is asyncio's task in C, or of a derived type, and the offsets of its members are known. */
 static kymo_out_of_line bool learn(struct kymo_tasks *tasks, PyObject *task)
 {
 	PyTypeObject *type = Py_TYPE(task);
@@ -144,7 +144,7 @@ static bool grow(struct kymo_tasks *tasks)
 	return true;
 }
 
-/* The entry for @task, which may be one that was there before; NULL: no memory. */
+/* The entry for @task, which may have existed before; NULL: no memory. */
 static struct known_task *entry_of(struct kymo_tasks *tasks, const PyObject *task)
 {
 	struct known_task *entry;
@@ -172,7 +172,7 @@ static bool begins(struct kymo_python *python, const PyObject *coroutine, PyObje
 	return known && kymo_long_value(args[1]) <= known->entry;
 }
 
-/* The start of @coroutine is recorded, and so was not missed. */
+/* True if the start of @coroutine is recorded, and so was not missed. */
 static bool is_recorded(struct kymo_python *python, PyObject *coroutine)
 {
 	const struct kymo_code *known;
@@ -186,7 +186,7 @@ static bool is_recorded(struct kymo_python *python, PyObject *coroutine)
 	return known && known->is_wanted;
 }
 
-/* asyncio numbers the tasks that nobody named, and makes a str of the number when it is asked. */
+/* asyncio numbers the tasks without a name, and makes a str of the number when the name is read. */
 static const char *name_text(struct kymo_arena *arena, PyObject *name, char number[32])
 {
 	if (!name)
@@ -212,7 +212,7 @@ static bool define(uint32_t id, const char *name)
 	return kymo_define(&definition);
 }
 
-/* Another task than the one that was at its address before, or a name that it was given meanwhile. */
+/* Either another task than the one that was at its address before, or one whose name has changed. */
 static kymo_out_of_line uint32_t look_again(struct kymo_python *python, struct known_task *known, PyObject *coroutine,
 					    PyObject *name, bool is_new)
 {
@@ -223,7 +223,7 @@ static kymo_out_of_line uint32_t look_again(struct kymo_python *python, struct k
 	uint32_t recording = kymo_codes_generation;
 	bool is_same_name = hash == known->name_hash;
 
-	/* Nobody is given a number later. */
+	/* A task never gets a number later. */
 	if (!is_new && !is_same_name)
 		is_new = !name || PyLong_CheckExact(name) || !is_recorded(python, coroutine);
 	if (is_new)

@@ -4,8 +4,8 @@
 #include "format/kinds.h"
 
 /*
- * In this order: the standard library suggests uses for 0, 1, 2 and 5, of which nobody follows the last, optimizers; other tools,
- * such as ddtrace, count on 3 and 4, which it leaves free.
+ * In this order: the standard library suggests uses for 0, 1, 2 and 5; nobody uses 5, for optimizers.  Other tools, such as
+ * ddtrace, rely on 3 and 4, which it leaves free.
  */
 static const int tool_ids[KYMO_TOOL_IDS] = {5, 4, 3, 0, 1, 2};
 

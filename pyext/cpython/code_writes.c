@@ -9,11 +9,11 @@
 #include "internal/pycore_instruments.h"
 #include "pyext/tool.h"
 
-/* How an element of the table behind INSTRUMENTED_LINE lies. */
+/* Layout of an element of the table behind INSTRUMENTED_LINE. */
 enum layout { UNKNOWN_LAYOUT, PAIRS, PACKED };
 
 /*
- * The versions in which the tests were run: 3.13 has changed the layout from one micro version to another, so that no other is
+ * The versions in which the tests were run: 3.13 changed the layout from one micro version to another, so no other version is
  * trusted.  To add one, run tests/python/test_code_writes.py, test_counts.py and test_coverage_profile.py in it.
  */
 static const struct {
@@ -32,7 +32,7 @@ static enum layout layout_of(unsigned long version)
 	return UNKNOWN_LAYOUT;
 }
 
-/* Of the process, since it is its CPython that is tested. */
+/* One for the process, since its CPython is what is tested. */
 static _Atomic(enum { UNTESTED, GOOD, BAD }) tested;
 
 bool kymo_line_is_on(const struct kymo_python *python, const PyCodeObject *code, uint32_t unit)
@@ -46,7 +46,7 @@ bool kymo_line_is_on(const struct kymo_python *python, const PyCodeObject *code,
 		       python->tool & 1;
 }
 
-/* What INSTRUMENTED_LINE at @unit stands for. */
+/* The opcode that INSTRUMENTED_LINE at @unit replaces. */
 static uint8_t line_opcode(const _PyCoMonitoringData *data, uint32_t unit)
 {
 	const uint8_t *bytes = (const uint8_t *)data->lines;
@@ -54,7 +54,7 @@ static uint8_t line_opcode(const _PyCoMonitoringData *data, uint32_t unit)
 	return layout_of(Py_Version) == PAIRS ? bytes[2 * (size_t)unit] : bytes[1 + (size_t)unit * bytes[0]];
 }
 
-/* What @opcode of a branch is while BRANCH is on; otherwise @opcode. */
+/* The instrumented form of a branch's @opcode while BRANCH is on; otherwise @opcode. */
 static uint8_t with_branch_event(uint8_t opcode)
 {
 	switch (opcode) {
@@ -83,7 +83,7 @@ void kymo_line_switch_off(const struct kymo_python *python, PyCodeObject *code, 
 	_Py_CODEUNIT *at = &_PyCode_CODE(code)[unit];
 	uint8_t opcode = bytes[2 * (size_t)unit], bit = (uint8_t)(1U << python->tool), under = line_opcode(data, unit);
 
-	/* Events of other tools, and no instruction at all: left as it is. */
+	/* Events of other tools, and units that are not an instruction, are left as they are. */
 	if (opcode == CACHE || (under != opcode && under != with_branch_event(opcode)))
 		return;
 	if (data->line_tools)
@@ -91,7 +91,7 @@ void kymo_line_switch_off(const struct kymo_python *python, PyCodeObject *code, 
 	if (data->line_tools ? data->line_tools[unit] : data->active_monitors.tools[PY_MONITORING_EVENT_LINE] != bit)
 		return;
 	at->op.code = under;
-	/* It may be specialized again from now on, as CPython has it.  The last instruction never has a cache. */
+	/* Let it be specialized again from now on, as CPython does.  The last instruction never has a cache. */
 	if (unit + 1 < (uint32_t)Py_SIZE(code) && bytes[2 * (size_t)unit + 2] == CACHE)
 #if PY_VERSION_HEX >= 0x030d0000
 		at[1].counter = adaptive_counter_warmup();
@@ -104,7 +104,7 @@ void kymo_line_switch_off(const struct kymo_python *python, PyCodeObject *code, 
 static const char program[] = "for x in 0, 1:\n    x\nx\n";
 #define OFF_LINE 1
 
-/* Of the test: the lines in the order of their events, and -1 for each branch. */
+/* Callback of the test: collects the lines in the order of their events, and -1 for each branch. */
 static PyObject *tell_line(PyObject *told, PyObject *const *args, Py_ssize_t Py_UNUSED(nargs))
 {
 	if (PyList_Append(told, args[1]) < 0)
@@ -138,7 +138,8 @@ static PyMethodDef tellers[] = {
 struct test {
 	struct kymo_python *python;
 	PyCodeObject *code;
-	PyObject *bytes; /* co_code, before anything was instrumented; never as the code object keeps it, which would not change */
+	PyObject *bytes; /* co_code, read before anything was instrumented; never the copy that the code object keeps, which would
+	                    not change */
 	PyObject *told;
 };
 
@@ -163,7 +164,7 @@ static bool is_unchanged(const struct test *test)
 	return is_same;
 }
 
-/* How often @line was told, -1: branches. */
+/* The number of events of @line; -1: of branches. */
 static Py_ssize_t count(const struct test *test, long line)
 {
 	Py_ssize_t found = 0;
@@ -194,7 +195,7 @@ static bool switch_off(const struct test *test)
 	return off && !on;
 }
 
-/* The whole of what happens to code that is covered; false, maybe with an exception set: it did not go as it should. */
+/* All that happens to code under coverage; false, possibly with an exception set: it did not go as it should. */
 static bool is_right(const struct test *test)
 {
 	unsigned long events = 0;
@@ -210,12 +211,12 @@ static bool is_right(const struct test *test)
 	if (!switch_off(test) || !is_unchanged(test) || !run(test) || PyList_GET_SIZE(test->told) != 6 ||
 	    count(test, 2) != 2 || count(test, 3) != 1 || count(test, -1) != 3)
 		return false;
-	/* CPython finds what it needs to take the rest back. */
+	/* CPython finds what it needs to undo the rest. */
 	return kymo_tool_set_local(test->python, test->code, 0) && run(test) && !PyList_GET_SIZE(test->told) &&
 	       is_unchanged(test);
 }
 
-/* Have the test's callbacks; with @told NULL none. */
+/* Register the test's callbacks; with @told NULL, remove them. */
 static bool listen(const struct kymo_python *python, PyObject *told)
 {
 	bool is_done = true;
@@ -258,7 +259,7 @@ static bool is_traced(void)
 bool kymo_code_writes_begin(struct kymo_python *python, const Kymo__Config *config, bool is_alone)
 {
 	python->writes_code = false;
-	/* What this was compiled with, and what runs it. */
+	/* The version that this was compiled with, and the one that runs it. */
 	if (!config->once || config->no_code_writes || !layout_of(PY_VERSION_HEX) || !layout_of(Py_Version))
 		return true;
 	if (tested == UNTESTED && is_alone && !is_traced()) {

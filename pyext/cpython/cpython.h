@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What differs between CPython 3.12, 3.13, 3.14 and 3.15, and what no public header
- * gives.  Nothing else in this folder looks at the version.
+ * What differs between CPython 3.12, 3.13, 3.14 and 3.15, and what is in no public
+ * header.  Nothing else in this folder looks at the version.
  */
 #ifndef KYMO_PYEXT_CPYTHON_CPYTHON_H
 #define KYMO_PYEXT_CPYTHON_CPYTHON_H
@@ -12,16 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* 3.14 split BRANCH, which tells both ways of a branch at once, into one event for each. */
+/* 3.14 split BRANCH, one event for both ways of a branch, into one event for each. */
 #define KYMO_HAS_BRANCH_SIDES (PY_VERSION_HEX >= 0x030e0000)
 
-/* 3.12: a call that makes a generator leaves its caller where no event told it to be. */
+/* 3.12: a call that makes a generator has no event, but its caller goes on behind it. */
 #define KYMO_HAS_SILENT_GENERATORS (PY_VERSION_HEX < 0x030d0000)
 
 /* From 3.13 on a line that begins with the entry has its event only where PY_START is on, so code of a single line has none: cpython#155992. */
 #define KYMO_LINE_NEEDS_START (PY_VERSION_HEX >= 0x030d0000)
 
-/* Exceptions can be asked for code by code; to ask for all of them costs wherever one is raised. */
+/* Exceptions can be asked for code by code; asking for all of them costs time wherever one is raised. */
 #define KYMO_HAS_LOCAL_EXCEPTIONS (PY_VERSION_HEX >= 0x030f0000)
 
 #ifdef Py_GIL_DISABLED
@@ -30,7 +30,7 @@
 #define KYMO_FREE_THREADED false
 #endif
 
-/* What `object().__init__` is; the layout has been this since 2.2. */
+/* The type of `object().__init__`; its layout is unchanged since 2.2. */
 struct kymo_method_wrapper {
 	PyObject_HEAD
 	PyObject *descriptor;

@@ -3,7 +3,7 @@
 
 #include "pyext/codes.h"
 
-/* What was there before; kept when we are gone, for who is still on the way through. */
+/* The setter before ours; kept after we are removed, for threads that are still in ours. */
 static setter set_lineno;
 static bool is_watched;
 /* The address of no frame. */
@@ -22,7 +22,7 @@ static int watched_set_lineno(PyObject *frame, PyObject *line, void *closure)
 	return result;
 }
 
-/* The definition that all interpreters share: CPython's own table.  NULL: it is not where it was. */
+/* The definition that all interpreters share, in CPython's own table.  NULL: not found. */
 static PyGetSetDef *find_definition(void)
 {
 	PyObject *types = PyType_GetDict(&PyFrame_Type);
@@ -38,7 +38,8 @@ void kymo_frame_jumps_watch(void)
 {
 	PyGetSetDef *definition = find_definition();
 
-	/* Another tool may have put its own before ours, which leads to us still: not a second time, or it never ends. */
+	/* Another tool may have put its own setter before ours, and still call ours: do not install ours again, or the calls never
+	   end. */
 	if (!definition || definition->set == watched_set_lineno || (is_watched && definition->set != set_lineno))
 		return;
 	set_lineno = definition->set;

@@ -7,12 +7,12 @@
 #define KYMO_PYEXT_CPYTHON_FRAME_JUMPS_H
 
 /*
- * From now on the stack of a thread that moves a frame is told anew.  It counts for all interpreters of the process, and any
- * number of times.  GIL held.
+ * From now on the stack of a thread that moves a frame is written again.  Applies to all interpreters of the process; may be
+ * called any number of times.  GIL held.
  */
 void kymo_frame_jumps_watch(void);
 
-/* No longer: the setter is CPython's again, unless another tool has put its own before ours since; then ours does nothing.  GIL held. */
+/* Stop watching: the setter is CPython's again, unless another tool has put its own before ours; then ours does nothing.  GIL held. */
 void kymo_frame_jumps_leave(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include "pyext/cpython/frame_layout.h"
 
 const struct kymo_frame_layout kymo_frame_layout = {
-#ifdef Py_GIL_DISABLED /* bytecode is a thread's own */
+#ifdef Py_GIL_DISABLED /* each thread has its own bytecode */
 	.frame_instruction = 0,
 #elif PY_VERSION_HEX >= 0x030d0000
 	.frame_code = offsetof(_PyInterpreterFrame, f_executable),

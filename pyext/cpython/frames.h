@@ -3,7 +3,7 @@
  * The interpreter's frames, read where they lie: no frame object is made, nothing is called that
  * could run the program's code.  To be included before all else, for CPython's internal headers.
  *
- * A frame is named by its address, which means something as long as the frame runs or is suspended.
+ * A frame is identified by its address, which is valid as long as the frame runs or is suspended.
  * All functions: GIL held.
  */
 #ifndef KYMO_PYEXT_CPYTHON_FRAMES_H
@@ -20,8 +20,8 @@
 #include "internal/pycore_interpframe.h"
 #endif
 
-/* The frame that runs: in an event of its own, which frames that are still being made have none of but exceptions.
- * NULL: a thread has none as long as it runs compiled code alone. */
+/* The frame that runs, to be asked for in one of its events; frames that are still being made have no events but
+ * exceptions.  NULL: the thread has run only compiled code so far. */
 static inline const void *kymo_frame_running(void)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -32,13 +32,13 @@ static inline const void *kymo_frame_running(void)
 }
 
 /* The innermost frame of the calling thread; NULL: it has none.  Entries from C, and frames that are still being
- * made, are not counted. */
+ * made, are skipped. */
 static inline const void *kymo_frame_now(void)
 {
 	return _PyFrame_GetFirstComplete((_PyInterpreterFrame *)(uintptr_t)kymo_frame_running());
 }
 
-/* The same of any thread under this GIL. */
+/* The same for any thread under this GIL. */
 static inline const void *kymo_frame_of(const PyThreadState *state)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -48,7 +48,7 @@ static inline const void *kymo_frame_of(const PyThreadState *state)
 #endif
 }
 
-/* The frame that @frame, if it is one, returns to; NULL: none. */
+/* The frame that @frame, which may be NULL, returns to; NULL: none. */
 static inline const void *kymo_frame_caller(const void *frame)
 {
 	return !frame ? NULL : _PyFrame_GetFirstComplete(((const _PyInterpreterFrame *)frame)->previous);
@@ -60,7 +60,7 @@ static inline const void *kymo_frame_below(const void *frame, const void *expect
 	return frame && ((const _PyInterpreterFrame *)frame)->previous == expected ? expected : kymo_frame_caller(frame);
 }
 
-/* @frame, which may be NULL, belongs to a generator or a coroutine. */
+/* True if @frame, which may be NULL, belongs to a generator or a coroutine. */
 static inline bool kymo_frame_can_yield(const void *frame)
 {
 	return frame && ((const _PyInterpreterFrame *)frame)->owner == FRAME_OWNED_BY_GENERATOR;
@@ -77,15 +77,15 @@ static inline PyCodeObject *kymo_frame_code(const void *frame)
 }
 
 /*
- * Code units from the start of the bytecode: of a frame that runs, the instruction that it executes.  3.12
- * counts the last unit that is done with, which may be a cache.
+ * Code units from the start of the bytecode; for a frame that runs, those of the instruction that it
+ * executes.  3.12 has the last unit that was finished, which may be a cache.
  */
 static inline uint32_t kymo_frame_lasti(const void *frame)
 {
 	return (uint32_t)_PyInterpreterFrame_LASTI((_PyInterpreterFrame *)(uintptr_t)frame);
 }
 
-/* Variable @i of co_localsplusnames as the frame holds it: a cell for those that have one already.  Borrowed; NULL: it has no value. */
+/* Variable @i of co_localsplusnames as the frame holds it: the cell, if it has one already.  Borrowed; NULL: it has no value. */
 static inline PyObject *kymo_frame_slot(const void *frame, uint32_t i)
 {
 #if PY_VERSION_HEX >= 0x030e0000
@@ -97,7 +97,7 @@ static inline PyObject *kymo_frame_slot(const void *frame, uint32_t i)
 #endif
 }
 
-/* The value of that variable, out of the cell where it lies in one.  Borrowed; NULL: it has none. */
+/* The value of that variable, taken out of its cell if it is in one.  Borrowed; NULL: it has none. */
 static inline PyObject *kymo_frame_variable(const void *frame, const PyCodeObject *code, uint32_t i)
 {
 	PyObject *object = kymo_frame_slot(frame, i);
@@ -108,13 +108,13 @@ static inline PyObject *kymo_frame_variable(const void *frame, const PyCodeObjec
 	return object;
 }
 
-/* Variable @i is one that the compiler has made for itself: what a class body passes on in a cell, as __classdict__. */
+/* True if the compiler made variable @i for itself: what a class body passes on in a cell, such as __classdict__. */
 static inline bool kymo_is_of_compiler(const PyCodeObject *code, uint32_t i)
 {
 	return !(code->co_flags & CO_OPTIMIZED) && PyBytes_AS_STRING(code->co_localspluskinds)[i] & CO_FAST_CELL;
 }
 
-/* The namespaces that names are looked up in: of functions @locals is NULL.  Borrowed. */
+/* The namespaces that names are looked up in; for functions, locals is NULL.  Borrowed. */
 static inline PyObject *kymo_frame_locals(const void *frame)
 {
 	return ((const _PyInterpreterFrame *)frame)->f_locals;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What objects hold, read where it lies: what differs between CPython 3.12 and 3.15, and what no public header gives.  Nothing is
- * called that could run the program's code, no dict is made.  To be included before all else, for CPython's internal headers.
+ * What objects hold, read in place: what differs between CPython 3.12 and 3.15, and what is in no public header.  Nothing is
+ * called that could run the program's code, and no dict is made.  To be included before all else, for CPython's internal headers.
  *
  * All functions: GIL held; what they return is borrowed, until the program goes on.
  */
@@ -20,14 +20,14 @@
 #include "internal/pycore_interpframe_structs.h"
 #endif
 
-/* Entries that are looked at for each one that is asked for: of a dict or a set that much was taken out of, the rest are empty. */
+/* Entries that are looked at for each item that is asked for: after many deletions, most entries of a dict or a set are empty. */
 #define KYMO_EMPTY_ENTRIES 64U
 
 /* Keys with their values, of a dict or of an instance's attributes. */
 struct kymo_pairs {
 	PyDictKeysObject *keys; /* NULL: none */
 	PyObject *const *values; /* by index; NULL: they lie beside the keys */
-	const uint8_t *order; /* of these: index of the pair at place 0; further ones lie @step behind */
+	const uint8_t *order; /* index into @values of the pair at place 0; each further one is @step bytes behind */
 	int step;
 	Py_ssize_t at, end;
 	uint64_t count; /* of pairs */
@@ -50,7 +50,7 @@ static inline struct kymo_pairs kymo_pairs_of_values(PyDictKeysObject *keys, PyD
 	return pairs;
 }
 
-/* @dict is one, or of a type derived from it. */
+/* @dict is a dict, or of a type derived from dict. */
 static inline struct kymo_pairs kymo_pairs_of_dict(PyObject *dict)
 {
 	PyDictObject *self = (PyDictObject *)dict;
@@ -59,7 +59,7 @@ static inline struct kymo_pairs kymo_pairs_of_dict(PyObject *dict)
 	return self->ma_values ? kymo_pairs_of_values(self->ma_keys, self->ma_values) : pairs;
 }
 
-/* True if @object is a dict, whatever derived: the layout is that of a dict. */
+/* True if @object is a dict or of a derived type: it has the layout of a dict. */
 static inline bool kymo_is_dict(PyObject *object)
 {
 #if PY_VERSION_HEX >= 0x030f0000
@@ -98,7 +98,7 @@ static inline struct kymo_pairs kymo_pairs_of_instance(PyObject *object)
 	return dict && PyDict_Check(dict) ? kymo_pairs_of_dict(dict) : none;
 }
 
-/* The next pair; false: there is none, or none for too long. */
+/* The next pair; false: there is none, or too many empty entries came first. */
 static inline bool kymo_pairs_next(struct kymo_pairs *pairs, PyObject **key, PyObject **value)
 {
 	if (!pairs->keys)
@@ -135,7 +135,7 @@ static inline PyObject *kymo_slot_value(PyObject *object, const PyMemberDef *slo
 	return *(PyObject **)((char *)object + slot->offset);
 }
 
-/* The next item of @set from slot *@at; NULL: there is none, or none for too long. */
+/* The next item of @set from slot *@at; NULL: there is none, or too many empty slots came first. */
 static inline PyObject *kymo_set_next(PyObject *set, Py_ssize_t *at)
 {
 	const PySetObject *self = (PySetObject *)set;
@@ -143,7 +143,7 @@ static inline PyObject *kymo_set_next(PyObject *set, Py_ssize_t *at)
 	for (unsigned int empty = 0; *at <= self->mask && empty < KYMO_EMPTY_ENTRIES; empty++) {
 		const setentry *entry = &self->table[(*at)++];
 
-		if (entry->key && entry->hash != -1) /* of what was taken out it is -1 */
+		if (entry->key && entry->hash != -1) /* it is -1 for a deleted entry */
 			return entry->key;
 	}
 	return NULL;

@@ -24,7 +24,7 @@ PyObject *kymo_running_task(struct kymo_task_finder *finder)
 	return ((_PyThreadStateImpl *)PyThreadState_GetUnchecked())->asyncio_running_task;
 }
 #else
-/* Borrowed; NULL if @dict is no plain dict or has no @key.  Keys are plain str here. */
+/* Borrowed; NULL if @dict is not an exact dict or has no @key.  Keys are exact str here. */
 static PyObject *look_up(PyObject *dict, PyObject *key)
 {
 	PyObject *found = dict && PyDict_CheckExact(dict) ? PyDict_GetItemWithError(dict, key) : NULL;
@@ -45,13 +45,13 @@ static PyObject *running_loop(const struct kymo_task_finder *finder, PyThreadSta
 #endif
 }
 
-/* No two dicts of an interpreter ever have the same, and none has it again after a change. */
+/* No two dicts of an interpreter ever have the same version, and a dict never gets an earlier one back after a change. */
 static uint64_t version_of(PyObject *dict)
 {
 	return ((PyDictObject *)dict)->ma_version_tag;
 }
 
-/* _asyncio._current_tasks: the tasks of all threads by their loops, as long as each runs.  NULL: there is none. */
+/* _asyncio._current_tasks: the tasks of all threads by their loops, while each runs.  NULL: there is none. */
 static PyObject *current_tasks(struct kymo_task_finder *finder, PyObject *modules)
 {
 	PyObject *module;
@@ -82,7 +82,7 @@ PyObject *kymo_running_task(struct kymo_task_finder *finder)
 	tasks = current_tasks(finder, thread->interp->imports.modules);
 	if (!tasks || !PyDict_CheckExact(tasks))
 		return NULL;
-	/* Not looked up: loops may have an __eq__ of the program's. */
+	/* Not by a look-up: loops may have an __eq__ of the program's. */
 	while (PyDict_Next(tasks, &at, &of, &task))
 		if (of == loop)
 			return task;

@@ -8,7 +8,7 @@
 /* How it is found in one interpreter.  Before 3.14: */
 struct kymo_task_finder {
 	PyObject *asyncio, *current_tasks, *running_loop; /* strings to look up with */
-	/* where it was found, as long as these dicts have not changed: none is held */
+	/* where it was found, valid while these dicts have not changed; no reference is held */
 	PyObject *modules, *names, *tasks;
 	uint64_t modules_version, names_version;
 };

@@ -11,7 +11,7 @@
 static bool is_watching_exec;
 
 /*
- * The instruction of the frame that @p has on top, UINT32_MAX: not known.  @frame is the innermost of its thread, which does not
+ * The instruction of the frame that @p has on top; UINT32_MAX: not known.  @frame is the innermost of its thread, which does not
  * run code now; between the two may be frames that are not recorded.
  */
 static uint32_t find_place(const struct kymo_producer *p, const void *frame)
@@ -29,7 +29,7 @@ static int hook(const char *event, PyObject *Py_UNUSED(arguments), void *Py_UNUS
 	if (!kymo_codes_flow || strcmp(event, "os.exec") != 0)
 		return 0;
 	python = kymo_python_find();
-	/* A forked child without an event of its own has none that could be missing. */
+	/* A forked child without an event of its own has no place to record. */
 	if (!python || kymo_process_is_orphan() || !kymo_producer->ticket)
 		return 0;
 	kymo_claim(kymo_producer, &python->host);

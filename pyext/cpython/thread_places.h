@@ -6,13 +6,13 @@
 #include "pyext/python.h"
 
 /*
- * From now on the ring of a thread that executes another program has where that was
- * (docs/decisions/0012-where-threads-end.md).  An audit hook, which stays to the end of the process; any number of times.
- * GIL held.
+ * From now on the ring of a thread that executes another program has the place where it did
+ * (docs/decisions/0012-where-threads-end.md).  Adds an audit hook, which stays to the end of the process; may be called
+ * any number of times.  GIL held.
  */
 void kymo_thread_places_watch_exec(void);
 
-/* Have the rings of all threads of the calling interpreter tell where they are now; kymo_process_stop() follows. */
+/* Write into the rings of all threads of the calling interpreter where they are now; kymo_process_stop() follows. */
 void kymo_thread_places_tell(const struct kymo_python *python);
 
 #endif

@@ -34,7 +34,7 @@ void kymo_covered_forget(struct kymo_covered *covered)
 	*covered = (struct kymo_covered){0};
 }
 
-/* How many ways lead to each unit of @flow, an exception's and the frame's own start more than one; NULL: no memory. */
+/* How many ways lead to each unit of @flow; an exception handler and the frame's start count as more than one.  NULL: no memory. */
 static uint8_t *count_ways(const struct kymo_flow *flow)
 {
 	uint8_t *counts = calloc(flow->units, 1);
@@ -68,8 +68,8 @@ static uint32_t find_dest(const struct kymo_flow *flow, const uint8_t *counts, u
 }
 
 /*
- * LINE has an event at @dest, where an arm of the branch at @unit leads: only if the instruction before was of another
- * line, which at a loop's end may be what FOR_ITER skips.
+ * True if LINE has an event at @dest, where an arm of the branch at @unit leads: only if the instruction before
+ * belongs to another line.  At a loop's end that may be an instruction that FOR_ITER skips.
  */
 static bool has_line_event(const struct kymo_flow *flow, const int32_t *lines, uint32_t unit, uint32_t dest)
 {
@@ -77,7 +77,7 @@ static bool has_line_event(const struct kymo_flow *flow, const int32_t *lines, u
 	       (flow->at[unit].op != KYMO_OP_FOR_ITER || dest == flow->at[unit].next || lines[dest] != lines[dest - 1]);
 }
 
-/* The arms of @flow that a LINE event tells of; @lines by unit. */
+/* The arms of @flow that a LINE event shows; @lines by unit. */
 static struct kymo_told_arms *find_arms(const struct kymo_flow *flow, const uint8_t *counts, const int32_t *lines)
 {
 	struct kymo_told_arms *told = NULL;
@@ -131,7 +131,7 @@ void kymo_arms_read(struct kymo_code *known)
 	Py_XDECREF(bytecode);
 }
 
-/* @i becomes one of those that are pending, or @is_pending: is none any more. */
+/* Make @i one of the pending arms or, if it @is_pending, remove it from them. */
 static void exchange(struct kymo_told_arms *told, uint32_t i, bool is_pending)
 {
 	uint32_t other = is_pending ? --told->pending : told->pending++;
@@ -156,7 +156,7 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 			exchange(told, i, false);
 		return true;
 	}
-	/* Nor will it be: nobody asks again. */
+	/* Nor will it be pending later: clear it, so that nobody asks again. */
 	told->bits[source / 4] &= (uint8_t)~kymo_arm_bit(source, !is_taken);
 	return false;
 }

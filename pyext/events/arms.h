@@ -2,13 +2,14 @@
 /*
  * Coverage before 3.14: the ways, or arms, of each branch that were taken.
  *
- * BRANCH is one event for both arms, and so is DISABLE: a branch that always goes the same way would have an event for
- * ever. But where the other arm leads to an instruction with a line of its own that nothing else leads to, the first
- * LINE event there tells of it. Such an arm is told by its line, and pending once BRANCH is switched off for its sake.
+ * BRANCH is one event for both arms, and so is DISABLE: a branch that always goes the same way would keep its event
+ * forever. But if the other arm leads to an instruction with a line of its own that nothing else leads to, the first
+ * LINE event there shows that it was taken. Such an arm is noticed by its line; it is pending when BRANCH was switched
+ * off because of that.
  *
- * A debugger that moves the frame to that very place is taken for the branch.
+ * A debugger that moves the frame to that place is mistaken for the branch.
  *
- * That takes reading the bytecode, for which kymo_places_repeat() finds the moment.
+ * The bytecode must be read for this; kymo_places_repeat() decides when.
  *
  * All functions: GIL held.
  */
@@ -25,7 +26,7 @@ struct kymo_arm {
 struct kymo_told_arms {
 	uint8_t *bits;    /* as in kymo_covered.arms; none of those that turned out not to be told */
 	uint32_t count;
-	uint32_t pending; /* so many of them: the first */
+	uint32_t pending; /* this many of them are pending: the first ones */
 	struct kymo_arm at[];
 };
 
@@ -35,8 +36,8 @@ static inline uint8_t kymo_arm_bit(uint32_t source, bool is_taken)
 }
 
 /*
- * An arm of the branch at @source, which came again, has nothing to say any more, but BRANCH has to stay on for the other one.
- * Only once kymo_arms_read() was called.
+ * True if the event of an arm of the branch at @source says nothing new, but BRANCH has to stay on for the other arm. Only
+ * after kymo_arms_read() was called.
  */
 static inline bool kymo_arms_are_settled(const struct kymo_code *known, uint32_t source, bool is_taken)
 {
@@ -46,10 +47,10 @@ static inline bool kymo_arms_are_settled(const struct kymo_code *known, uint32_t
 	       !(known->covered.told_arms && known->covered.told_arms->bits[source / 4] & other);
 }
 
-/* Remember an arm of the branch at @source; true if it was known.  @is_last: both are now. */
+/* Remember an arm of the branch at @source; true if it was known.  @is_last: both are known now. */
 bool kymo_arms_add(struct kymo_code *known, uint32_t source, bool is_taken, bool *is_last);
 
-/* Read the bytecode of @known: what is not found is not told. */
+/* Read the bytecode of @known; on failure no arm is noticed by its line. */
 void kymo_arms_read(struct kymo_code *known);
 
 /* An arm of the branch at @source came again; true if the other one is pending from now on. */
@@ -58,7 +59,7 @@ bool kymo_arms_wait(const struct kymo_python *python, struct kymo_code *known, u
 /* True if arms of @known are pending: it needs its LINE events. */
 bool kymo_arms_are_pending(const struct kymo_code *known);
 
-/* At a LINE event of @known, whose arms are pending: true if that is the first sign of @arm, which is remembered. */
+/* At a LINE event of @known, which has pending arms: true if it shows for the first time that @arm was taken; that is remembered. */
 bool kymo_arms_take(struct kymo_code *known, struct kymo_arm *arm);
 
 /* LINE has to stay on at @unit of @known: an arm that was not taken yet ends there. */

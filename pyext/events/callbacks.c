@@ -2,15 +2,15 @@
 /*
  * What runs once per event.
  *
- * No Python object is made, no code of the program's runs, nothing is raised, no reference
- * outlives the call, and the GIL is not let go.  Arguments are as documented for
- * sys.monitoring; offsets are in bytes there and in code units in records.
+ * No Python object is made, none of the program's code runs, nothing is raised, no
+ * reference outlives the call, and the GIL is not released.  Arguments are as documented
+ * for sys.monitoring; offsets are in bytes there and in code units in records.
  */
 #include "pyext/events/arms.h"
 #include "pyext/events/event_records.h"
 #include "pyext/events/places.h"
 
-/* Make @code that of the next event; false if it was not met lately. */
+/* Make @code the code of the next event; false if it was not seen lately. */
 kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
 {
 	const struct kymo_code *known;
@@ -29,9 +29,9 @@ kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
  * A callback: @record appends the event and returns the answer, with @p ready for it.
  *
  * Nearly always there is room, no other thread recorded in between, and the code object is that
- * of the thread's last event, or, after a call or a return, one that was met lately.  That calls
- * nothing, so that it needs no stack frame; whatever else there is to do is done _elsewhere, and
- * what is rare _slowly.
+ * of the thread's last event or, after a call or a return, one that was seen lately.  That path
+ * calls no function, so it needs no stack frame; all else is in functions called …_elsewhere,
+ * and rare cases in …_slowly.
  */
 #define CALLBACK_IF(is_ready, name, record)                                                      \
 	static kymo_cold PyObject *name##_slowly(PyObject *self, PyObject *const *args)          \
@@ -64,9 +64,9 @@ kymo_inline bool is_of(PyObject *self, struct kymo_producer *p, PyObject *code)
 #define CALLBACK(name, record) CALLBACK_IF(kymo_is_ready, name, record)
 
 /*
- * Ready for an event of @code, wherever the last one was; NULL if it is not recorded.
- * Whether the code is wanted comes before all else, so that what is left out costs the
- * program nothing.
+ * Make ready for an event of @code, wherever the last one was; NULL if it is not
+ * recorded.  The filter is asked first, so that code that is left out costs the program
+ * nothing.
  */
 static kymo_out_of_line struct kymo_producer *begin(PyObject *self, PyObject *code)
 {
@@ -99,7 +99,7 @@ static PyObject *ignore(PyObject *Py_UNUSED(self), PyObject *const *Py_UNUSED(ar
 static bool start_at(PyObject *self, const struct kymo_code *known, PyObject *const *args, bool is_timed)
 {
 	bool is_coroutine = kymo_is_coroutine(args[0]);
-	/* A task's start is not to be missed, even where it cannot be recorded. */
+	/* A task's start must be noticed, even if it cannot be recorded. */
 	uint32_t task = is_coroutine ? kymo_task_now(python_of(self), args, true) : KYMO_ID_UNKNOWN;
 	struct kymo_producer *p = kymo_producer;
 	uint32_t offset = kymo_long_value(args[1]);
@@ -149,7 +149,7 @@ static PyObject *py_start_once(PyObject *self, PyObject *const *args, size_t Py_
 		known->covered.has_started = start_at(self, known, args, false);
 	else if (kymo_places_repeat(python_of(self), known))
 		return kymo_disable_place(self, args[0]);
-	/* As long as there are lines to be seen, it tells how often they are run. */
+	/* As long as there are lines left to see, it counts repetitions. */
 	if (known->covered.has_started && !known->covered.lines_left)
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
@@ -187,7 +187,7 @@ kymo_inline PyObject *resume(PyObject *self, struct kymo_producer *p, PyObject *
 	return place(p, args, KYMO_PY_RESUME, is_timed);
 }
 
-/* Of a task that was cancelled at once, this is its coroutine's start. */
+/* For a task that was cancelled at once, this is its coroutine's start. */
 kymo_inline PyObject *throw(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool is_timed)
 {
 	if (kymo_is_coroutine(args[0]))
@@ -261,7 +261,7 @@ kymo_inline PyObject *bit(struct kymo_producer *p, bool is_taken)
 }
 
 #if KYMO_HAS_BRANCH_SIDES
-/* Of a loop it comes each time round: as long as there are lines to be seen, it tells how often. */
+/* In a loop it comes each time round: as long as there are lines left to see, it counts the rounds. */
 static PyObject *left(PyObject *self, struct kymo_producer *p, PyObject *const *args)
 {
 	struct kymo_code *known = kymo_code_of(python_of(self), args[0]);
@@ -283,7 +283,7 @@ CALLBACK(branch_right_once, jump(self, p, args, KYMO_BRANCH_RIGHT, true))
 CALLBACK_IF(kymo_is_ready_for_branch, branch_left_bit, bit(p, false))
 CALLBACK_IF(kymo_is_ready_for_branch, branch_right_bit, bit(p, true))
 #else
-/* DISABLE switches off both ways: only when both were seen, or the other one will be told by its line. */
+/* DISABLE switches off both ways: only when both were seen, or the other one will be noticed by its line. */
 static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *args)
 {
 	uint32_t source = units(args[1]);
@@ -295,7 +295,7 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 		kymo_append2(p, KYMO_BRANCH, source, units(args[2]));
 	else
 		is_often = kymo_places_repeat(python_of(self), known);
-	/* As long as there are lines to be seen, it tells how often they are run. */
+	/* As long as there are lines left to see, it counts repetitions. */
 	if (is_last ? is_often || !known->covered.lines_left : is_often && kymo_arms_wait(python_of(self), known, source, is_taken))
 		return kymo_disable_place(self, args[0]);
 	Py_RETURN_NONE;
@@ -304,7 +304,7 @@ static PyObject *arm(PyObject *self, struct kymo_producer *p, PyObject *const *a
 CALLBACK(branch, jump(self, p, args, KYMO_BRANCH, false))
 CALLBACK(branch_first, arm(self, p, args))
 
-/* Most events are of branches that go one way for ever and cannot be switched off: nothing is recorded of them. */
+/* Most events come from branches that always go one way and cannot be switched off: they are not recorded. */
 static PyObject *branch_once(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
 {
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);

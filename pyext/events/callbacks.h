@@ -18,16 +18,16 @@ enum kymo_variant {
 	KYMO_PLAIN,
 	KYMO_TIMED, /* --clock=exact */
 	KYMO_BITS,  /* branches as bits */
-	KYMO_CALLS, /* flow: calls are recorded for themselves */
-	KYMO_ONCE,  /* each place switched off after its first event */
-	KYMO_VALUES, /* values go before it */
+	KYMO_CALLS, /* flow: calls are recorded as events */
+	KYMO_ONCE,  /* each place is switched off after its first event */
+	KYMO_VALUES, /* values are recorded before it */
 	KYMO_VARIANTS,
 };
 
 struct kymo_event {
 	const char *name; /* in sys.monitoring.events */
 	enum kymo_kind kind;
-	bool can_disable; /* the interpreter takes DISABLE for an answer */
+	bool can_disable; /* the interpreter accepts DISABLE as an answer */
 	bool enters;      /* the event's frame was not on the stack before */
 	vectorcallfunc call[KYMO_VARIANTS]; /* NULL: as KYMO_PLAIN */
 };
@@ -45,10 +45,10 @@ PyObject *kymo_yield_with_values(PyObject *self, PyObject *const *args, size_t n
 PyObject *kymo_raise_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 PyObject *kymo_variables_with_values(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 
-/* CALL where it must be on for C_RETURN and C_RAISE, and is not asked for itself. */
+/* CALL if it must be on for C_RETURN and C_RAISE, but is not wanted itself. */
 extern const struct kymo_event kymo_event_ignored_call;
 
-/* The same of PY_START, for LINE. */
+/* The same for PY_START, which LINE needs. */
 extern const struct kymo_event kymo_event_ignored_start;
 
 #endif

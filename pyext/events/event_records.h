@@ -28,7 +28,7 @@ kymo_inline uint32_t units(PyObject *offset)
 	return kymo_long_value(offset) / KYMO_CODE_UNIT;
 }
 
-/* The answer for a place whose events are not wanted any more. */
+/* The answer at a place whose events are no longer wanted. */
 PyObject *kymo_disable_place(PyObject *self, PyObject *code);
 
 /* The answer for an event that is not recorded. */
@@ -37,7 +37,7 @@ PyObject *kymo_skip_event(PyObject *self, PyObject *code);
 /* As kymo_refill(), for the event of callback @self. */
 struct kymo_producer *kymo_refill_for(PyObject *self);
 
-/* Events that are told by their place alone. */
+/* Events that consist of their place alone. */
 kymo_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum kymo_kind kind, bool is_timed)
 {
 	if (is_timed)
@@ -46,7 +46,7 @@ kymo_inline PyObject *place(struct kymo_producer *p, PyObject *const *args, enum
 	Py_RETURN_NONE;
 }
 
-/* Say in which task the coroutine runs that the event enters. */
+/* Record the task of the coroutine that the event enters. */
 kymo_inline void task(PyObject *self, struct kymo_producer *p, PyObject *const *args, bool may_begin)
 {
 	kymo_append_task(p, kymo_task_now(python_of(self), args, may_begin));

@@ -11,7 +11,7 @@ kymo_inline bool is_ready(PyObject *self, const struct kymo_producer *p)
 	return is_last_recorder(self, p) && kymo_is_ready(p);
 }
 
-/* False for events of code that has no frame, as compiled modules may make them. */
+/* False for events of code that has no frame, such as compiled modules may send. */
 kymo_inline bool is_of(const void *frame, PyObject *code)
 {
 	return (PyObject *)kymo_frame_code(frame) == code;
@@ -21,8 +21,8 @@ kymo_inline bool is_of(const void *frame, PyObject *code)
 static const char elsewhere;
 
 /*
- * What is on top when the outermost frame is left.  A greenlet was started, and a subinterpreter called, by frames that are
- * not below it and go on without an event: then it is not nothing.
+ * The top frame after the outermost frame is left.  Greenlets and subinterpreters are entered from frames that are not
+ * below them and go on without an event: then it is not NULL.
  */
 static const void *below_all(PyObject *self)
 {
@@ -43,7 +43,7 @@ kymo_inline struct kymo_caller registers(const struct kymo_producer *p)
 	return (struct kymo_caller){p->frame, p->code, p->sites};
 }
 
-/* The registers hold what @frame, which is above the one on top, needs. */
+/* Set the registers for @frame, which is entered from the top frame. */
 kymo_inline void push(PyObject *self, struct kymo_producer *p, struct kymo_caller caller, const void *frame,
 		      PyObject *code, const struct kymo_code *known)
 {
@@ -66,7 +66,7 @@ static kymo_out_of_line void push_slowly(PyObject *self, struct kymo_producer *p
 	push(self, p, caller, kymo_frame_now(), code, known);
 }
 
-/* @frame, of @code, may be pushed, and an event of it recorded. */
+/* True if @frame, of @code, may be pushed, and an event of it recorded. */
 kymo_inline bool can_push(PyObject *self, const struct kymo_producer *p, const void *frame, PyObject *code)
 {
 	return p->frame && p->top != p->callers + KYMO_CALLERS && is_of(frame, code) && is_ready(self, p);
@@ -99,7 +99,7 @@ static kymo_out_of_line PyObject *start_elsewhere(PyObject *self, PyObject *cons
 	Py_RETURN_NONE;
 }
 
-/* What is nearly always so of coroutines, which have no entry_int. */
+/* The usual case for coroutines, which have no entry_int. */
 static kymo_out_of_line PyObject *start_coroutine(PyObject *self, PyObject *const *args)
 {
 	const void *frame = kymo_frame_running(), *caller = kymo_frame_below(frame, kymo_producer->frame);
@@ -117,7 +117,7 @@ static kymo_out_of_line PyObject *start_coroutine(PyObject *self, PyObject *cons
 
 static PyObject *start(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
-	/* The one call comes first, so that little has to be kept across it. */
+	/* The only call comes first, so that few registers are saved across it. */
 	const void *frame = kymo_frame_running(), *caller = kymo_frame_below(frame, kymo_producer->frame);
 	const struct kymo_code *known = kymo_code_find(python_of(self), args[0]);
 	struct kymo_producer *p = kymo_producer;
@@ -162,7 +162,7 @@ static kymo_out_of_line PyObject *reenter_elsewhere(PyObject *self, PyObject *co
 	Py_RETURN_NONE;
 }
 
-/* The frame on top, which is the caller's, is known to be. */
+/* The top frame is known, and is the caller. */
 kymo_inline PyObject *resume_at(PyObject *self, struct kymo_producer *p, PyObject *const *args, const void *frame,
 				const struct kymo_code *known)
 {
@@ -208,7 +208,7 @@ static PyObject *throw_timed(PyObject *self, PyObject *const *args, size_t Py_UN
 	return reenter_elsewhere(self, args, KYMO_PY_THROW, true);
 }
 
-/* The frame on top is left for the nearest caller that is kept. */
+/* Leave the top frame for the nearest caller that is kept. */
 kymo_inline void pop(PyObject *self, struct kymo_producer *p)
 {
 	const struct kymo_caller *caller = --p->top;
@@ -300,7 +300,7 @@ static PyObject *reraise_at(PyObject *self, struct kymo_producer *p, PyObject *c
 	return exception(self, p, args, KYMO_RERAISE, false);
 }
 
-/* Not rare where variables are recorded. */
+/* Not rare if variables are recorded. */
 static PyObject *line(PyObject *self, PyObject *const *args, size_t Py_UNUSED(nargs), PyObject *Py_UNUSED(names))
 {
 	const void *frame = kymo_frame_running();
@@ -322,7 +322,7 @@ RARE(stop_iteration, exception(self, p, args, KYMO_STOP_ITERATION, false))
 RARE(c_return, call(self, p, args, KYMO_C_RETURN, false))
 RARE(c_raise, call(self, p, args, KYMO_C_RAISE, false))
 
-/* A place that is no site is switched off; so is the end of a loop, which tells the branch that led there again. */
+/* A place that is not a site is switched off; so is the end of a loop, which repeats the branch that led there. */
 kymo_inline bool is_site(const struct kymo_producer *p, PyObject *const *args, uint32_t site, bool has_one_side)
 {
 	if (!has_one_side)
@@ -347,7 +347,7 @@ kymo_inline PyObject *append_site(PyObject *self, struct kymo_producer *p, PyObj
 	Py_RETURN_NONE;
 }
 
-/* Ready for an event of @code after a return to it; kymo_flow_ready() where there is more to do. */
+/* Make ready for an event of @code after a return to it; by kymo_flow_ready() if there is more to do. */
 kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 {
 	const void *frame = kymo_frame_running();
@@ -380,7 +380,7 @@ kymo_inline struct kymo_producer *go_on(PyObject *self, PyObject *code)
 	}
 
 #if KYMO_HAS_SILENT_GENERATORS
-/* Where it matters, calls that make a generator; see format/flow.h. */
+/* Calls that make a generator, where they are sites; see format/flow.h. */
 static PyObject *append_generator(PyObject *self, struct kymo_producer *p, PyObject *const *args)
 {
 	uint32_t site = p->sites[units(args[1])];

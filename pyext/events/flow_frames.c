@@ -2,10 +2,10 @@
 /*
  * Which frame is on top, in a recording from which lines are rebuilt.
  *
- * Such a recording says once, by entries and exits, which frame is on top of a thread's stack; what happens in
- * that frame names no code.  So a callback must know that the frame on top is the one that whoever decodes takes for it:
- * the producer's frame register.  Where it is not (generators that pass an exception on without running, an exception
- * before the first instruction, stacks that are switched in C), the whole stack is told anew.
+ * In such a recording, entries and exits say which frame is on top of a thread's stack; events in that frame name no
+ * code.  So a callback must know that the top frame is the one that the decoder assumes: the producer's frame register.
+ * If it is not (generators that pass an exception on without running, an exception before the first instruction, stacks
+ * that are switched in C), the whole stack is written again.
  */
 #include "pyext/events/flow_frames.h"
 
@@ -18,7 +18,7 @@ const void *kymo_recorded_frame(struct kymo_python *python, const void *frame)
 		PyObject *code = (PyObject *)kymo_frame_code(frame);
 		const struct kymo_code *known;
 
-		/* Often there are dozens, as where a test runner is left out. */
+		/* Often there are dozens, for example if a test runner is left out. */
 		if (kymo_code_is_left_out(python, code))
 			continue;
 		known = kymo_code_get(python, code);
@@ -34,8 +34,8 @@ static const void *without_doubt(const void *frame)
 }
 
 /*
- * Greenlets may have run between the last event and this one, of the same frame: each switch to one counts this up.  So does
- * Context.run(), as it begins and as it ends; one switch alone leaves another frame on top.
+ * Greenlets may have run between the last event and this one, of the same frame: each switch to a greenlet increments the
+ * counter.  So does Context.run(), when it begins and when it ends; a single switch leaves another frame on top.
  */
 static bool has_switched(const struct kymo_python *python, struct kymo_producer *p)
 {
@@ -50,8 +50,8 @@ static bool has_switched(const struct kymo_python *python, struct kymo_producer 
 }
 
 /*
- * Have @top, the frame that is on top, be known to be.  @before was, before there was room for a record; NULL: none was.
- * A chunk that began since then has told the stack, but not that it is another.
+ * Record that @top is the top frame.  @before was known as the top frame before there was room for a record; NULL: none
+ * was.  A chunk that began in between has the stack, but does not say that it is another one.
  */
 static struct kymo_producer *match_stack(struct kymo_python *python, const void *before, const void *top)
 {
@@ -66,8 +66,8 @@ static struct kymo_producer *match_stack(struct kymo_python *python, const void 
 }
 
 /*
- * A generator that passes an exception on to the one it delegates to is on the stack meanwhile, without running.  What
- * called it may do so again, from another place and without an event: so the stack is told.
+ * A generator that passes an exception on to the one it delegates to is on the stack meanwhile, without running.  Its
+ * caller may call it again, from another place and without an event: so the stack is written.
  */
 static bool may_pass_on(enum kymo_way way, const void *top)
 {
@@ -83,7 +83,8 @@ kymo_out_of_line struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject 
 
 	if (!known || !known->is_wanted || !known->sites)
 		return NULL;
-	/* Events of no frame, as compiled modules may make them.  An exception in a frame that is still being made, as for generator expressions of 3.15. */
+	/* Events without a frame, such as compiled modules may send; or an exception in a frame that is still being made, as for
+	   generator expressions of 3.15. */
 	if (!top || (PyObject *)kymo_frame_code(top) != code)
 		return NULL;
 	kymo_claim(p, &python->host);

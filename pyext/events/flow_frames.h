@@ -6,7 +6,7 @@
 #include "pyext/codes.h"
 #include "pyext/cpython/frames.h"
 
-/* @known's code is the code register, without a record: it is that of the frame on top. */
+/* Set the code register to @known's code without a record: it is that of the top frame. */
 kymo_inline void kymo_flow_set_code(struct kymo_producer *p, PyObject *code, const struct kymo_code *known)
 {
 	p->code = code;
@@ -14,8 +14,8 @@ kymo_inline void kymo_flow_set_code(struct kymo_producer *p, PyObject *code, con
 }
 
 /*
- * A greenlet may go on in another frame without an event: then no more is taken for granted than the next event says.  The
- * producer's frame has an address that is none until kymo_flow_ready() has looked.
+ * A greenlet may go on in another frame without an event: then nothing is assumed beyond what the next event says.  The
+ * producer's frame is an address that no frame has until kymo_flow_ready() has looked.
  */
 kymo_inline void kymo_flow_doubt_frames(const struct kymo_python *python, struct kymo_producer *p)
 {
@@ -28,18 +28,18 @@ kymo_inline void kymo_flow_doubt_frames(const struct kymo_python *python, struct
 /* What an event does with the stack.  KYMO_STAYS: exits are of the frame on top. */
 enum kymo_way { KYMO_STAYS, KYMO_ENTERS, KYMO_THROWS };
 
-/* @frame, or the next one that it returns to, directly or not, and that is recorded. */
+/* @frame or the nearest frame that it returns to, directly or not, that is recorded. */
 const void *kymo_recorded_frame(struct kymo_python *python, const void *frame);
 
 /*
- * Ready for an event of @code in the frame on top or, if its @way leads into one, in a frame above that; NULL if it is
- * not recorded; if it is lost, it is counted already.
+ * Make ready for an event of @code in the top frame or, if its @way enters a frame, in the one above; NULL if it is
+ * not recorded.  A lost event is counted already.
  */
 struct kymo_producer *kymo_flow_ready(PyObject *self, PyObject *code, enum kymo_way way);
 
 /*
- * For what happens outside a callback, in such a recording: say where the frame on top is.  @before: the one that was
- * known to be before the producer was made ready.  Returns the producer, ready for an event, or NULL if it is lost.
+ * For events outside of a callback, in such a recording: record where the top frame is.  @before: the known top frame
+ * before the producer was made ready.  Returns the producer, ready for an event, or NULL if it is lost.
  */
 struct kymo_producer *kymo_flow_place(struct kymo_python *python, const void *before);
 

@@ -49,7 +49,7 @@ PyObject *kymo_callback_type(void)
 	return PyType_FromSpec(&callback_spec);
 }
 
-/* @event tells all it can by its first time at a place: not of a call whose end is recorded, too. */
+/* True if @event is needed only once at each place; a call whose end is recorded, too, is needed each time. */
 static bool is_once(const struct kymo_event *event, const Kymo__Config *config)
 {
 	return config->once && event->call[KYMO_ONCE] &&
@@ -82,7 +82,7 @@ static PyObject *callback_new(struct kymo_python *python, const struct kymo_even
 	return (PyObject *)callback;
 }
 
-/* Those of @config, in the terms of this CPython. */
+/* The events of @config, as this CPython has them. */
 static uint64_t wanted_events(const Kymo__Config *config)
 {
 	uint64_t events = config->events;
@@ -103,7 +103,7 @@ static uint64_t wanted_events(const Kymo__Config *config)
 	return events;
 }
 
-/* @events includes @event, as it is or for the sake of another. */
+/* @event if @events includes it, or the variant that is needed for another event. */
 static const struct kymo_event *as_wanted(const struct kymo_event *event, uint64_t events)
 {
 	if (events & UINT64_C(1) << event->kind)
@@ -119,8 +119,8 @@ static const struct kymo_event *events_of(const Kymo__Config *config)
 }
 
 /*
- * What an earlier holder of the id has switched off stays off for us, in code that did not run since.  To switch it on
- * again affects every tool, so only where there is no other.
+ * Places that an earlier holder of the id switched off stay off for us, in code that has not run in between.
+ * Switching them on again affects every tool, so it is done only if there is no other.
  */
 static bool restart_places(const struct kymo_python *python)
 {
@@ -137,7 +137,7 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 	if (PyErr_Occurred() || !kymo_tool_monitoring() || !kymo_tool_take(python) || !restart_places(python) ||
 	    !kymo_code_writes_begin(python, config, kymo_tool_is_alone(python)) || PyErr_Occurred())
 		return false;
-	/* For code whose lines cannot be. */
+	/* For code whose lines cannot be rebuilt. */
 	if (config->flow)
 		events |= EVENT(LINE);
 	for (const struct kymo_event *each = events_of(config); each->name; each++) {
@@ -153,7 +153,7 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 	return true;
 }
 
-/* Those that only code has that was entered before.  PY_THROW may be what enters it. */
+/* Exception events that only entered code can have.  PY_THROW may be the entry. */
 static unsigned long exceptions_within(void)
 {
 	return kymo_tool_mask(KYMO_RAISE) | kymo_tool_mask(KYMO_RERAISE) | kymo_tool_mask(KYMO_EXCEPTION_HANDLED) |
@@ -172,7 +172,8 @@ bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config,
 	}
 	kymo_tasks_begin(python, config->events & EVENT(PY_START) && !config->once);
 	python->local_events = python->local_exceptions = python->local_calls = 0;
-	/* Where calls are instrumented, sys.setprofile() returns to a profiler that did not see it called: the module `profile` fails. */
+	/* If calls are instrumented, the return of sys.setprofile() is reported to a profiler that did not see its call: the module
+	   `profile` fails. */
 	if (config->flow && KYMO_HAS_SILENT_GENERATORS && !(config->events & CALLS)) {
 		python->local_calls = kymo_tool_mask(KYMO_CALL);
 		mask &= ~python->local_calls;
@@ -207,7 +208,7 @@ static bool reset_code(const struct kymo_python *python, struct kymo_code *code,
 
 /*
  * A place that was switched off stays so, for whoever gets the tool id next, until its code is
- * instrumented anew: that happens when it next runs, but only if its events were found changed in
+ * instrumented again: that happens when it next runs, but only if its events have changed in
  * between.  So change them, and back.
  */
 static bool reset_places(struct kymo_python *python)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Our tool with sys.monitoring: the id, the callbacks, the events. */
+/* Our tool in sys.monitoring: the id, the callbacks, the events. */
 #ifndef KYMO_PYEXT_EVENTS_MONITOR_H
 #define KYMO_PYEXT_EVENTS_MONITOR_H
 
@@ -17,8 +17,8 @@ bool kymo_monitor_attach(struct kymo_python *python, const Kymo__Config *config)
 bool kymo_monitor_enable(struct kymo_python *python, const Kymo__Config *config, bool is_early);
 
 /*
- * No events from now on; the tool id is free again, and no place in the code stays switched off
- * for the next tool that gets it.
+ * Stop all events; the tool id is free again, and no place in the code stays switched off for
+ * the next tool that gets it.
  */
 void kymo_monitor_detach(struct kymo_python *python);
 

@@ -49,7 +49,7 @@ static bool count_lines(struct kymo_code *known)
 	known->covered.lines = calloc(known->covered.line_count / 8 + 1, 1);
 	if (!known->covered.lines)
 		return false;
-	/* The first line is that of whatever makes a function of the code, and PY_START tells of it, too. */
+	/* The first line is that of the `def` or the like, and PY_START stands for it, too. */
 	mark(known, 0);
 	for (table = kymo_line_entries(known->code); kymo_line_entry_next(&table);)
 		found += mark(known, table.line - known->first_line);
@@ -65,13 +65,13 @@ void kymo_places_open(struct kymo_python *python, struct kymo_code *known)
 
 	if (known->lines_are_on)
 		return;
-	/* Modules and bodies of classes run once: to watch them would cost more than it saves. */
+	/* Modules and bodies of classes run once: counting their lines would cost more than it saves. */
 	if (known->code->co_flags & CO_OPTIMIZED && !known->covered.lines && count_lines(known) && !known->covered.lines_left)
 		events &= ~python->line_event;
 	known->lines_are_on = !events || kymo_tool_set_local(python, known->code, events);
 }
 
-/* Switch LINE off wherever a line begins that was seen. */
+/* Switch LINE off wherever a seen line begins. */
 static void quiet(const struct kymo_python *python, struct kymo_code *known)
 {
 	uint32_t units = (uint32_t)Py_SIZE(known->code);
@@ -113,7 +113,7 @@ bool kymo_places_add_line(struct kymo_python *python, struct kymo_code *known, u
 	known->covered.lines_left -= mark(known, (int64_t)line - known->first_line);
 	if (!known->covered.lines_left && !kymo_arms_are_pending(known))
 		return kymo_tool_set_local(python, known->code, python->local_events & ~python->line_event);
-	/* Not at each line that is new: the whole code object is looked at. */
+	/* Not at each new line: it walks the whole code object. */
 	if (kymo_places_are_often(known) && !(known->covered.lines_left & (known->covered.lines_left - 1)))
 		quiet(python, known);
 	return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Answers for what is not recorded, and room for what is. */
+/* Answers for events that are not recorded, and room for those that are. */
 #include "pyext/events/event_records.h"
 
 PyObject *kymo_disable_place(PyObject *self, PyObject *code)

@@ -2,8 +2,8 @@
 /*
  * numpy's arrays and scalars, by the layout that its C interface has fixed since 1.7; numpy is neither needed nor loaded.
  *
- * Items are read only where the memory is numpy's own, or another object's that cannot go away under it: what a file is
- * mapped to may fault.
+ * Items are read only if the memory is numpy's own, or belongs to an object that keeps it: reading a mapped file may
+ * fault.
  */
 #include "pyext/cpython/object_layout.h"
 
@@ -15,7 +15,7 @@
 #include "pyext/values/arrays.h"
 #include "pyext/values/put.h"
 
-/* Arrays with more are told by their type alone; numpy's own limit is 64. */
+/* Of arrays with more, only the type is recorded; numpy's own limit is 64. */
 #define MAX_DIMENSIONS 64
 #define MAX_VIEWS 8
 #define DTYPE_TEXT 48
@@ -91,7 +91,7 @@ static bool is_swapped(const struct dtype *dtype)
 	return dtype->byte_order == (PY_LITTLE_ENDIAN ? '>' : '<');
 }
 
-/* As numpy calls a tick behind "datetime64" or "timedelta64"; "": it has no unit. */
+/* The text for a tick after "datetime64" or "timedelta64", as in numpy; "": it has no unit. */
 static void put_tick(char text[24], const struct tick *tick)
 {
 	static const char *const names[] = {"Y", "M", "W", NULL, "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"};
@@ -114,7 +114,7 @@ static const struct tick *tick_of(const struct dtype *dtype)
 	return (dtype->number == DATETIME || dtype->number == TIMEDELTA) && unit ? &unit->tick : NULL;
 }
 
-/* As str() of the dtype has it, but for the fields of structures. */
+/* As str() of the dtype, except for the fields of structures. */
 static void name_dtype(const struct dtype *dtype, char text[DTYPE_TEXT])
 {
 	long bytes = (long)item_bytes(dtype);
@@ -172,7 +172,7 @@ bool kymo_value_begin_array(struct kymo_value_writer *w, PyObject *object, const
 	kymo_put_kind(w, KYMO_VALUE_ARRAY);
 	kymo_put_type(w, object);
 	kymo_put_id(w, object);
-	/* Whole, whatever the limit of a text: half a name is that of another type. */
+	/* Written whole, whatever the limit of a text: a cut name could be that of another type. */
 	kymo_put_number(w, strlen(dtype));
 	kymo_put_number(w, strlen(dtype));
 	kymo_put_fixed(w, dtype, strlen(dtype));
@@ -220,7 +220,7 @@ static double half(uint16_t bits)
 		value_;                                 \
 	})
 
-/* A number of a kind of fixed size, which may lie anywhere; false: another kind. */
+/* A number of fixed size, at any alignment; false: another kind. */
 static bool put_number(struct kymo_value_writer *w, int kind, const char *item)
 {
 	switch (kind) {
@@ -274,7 +274,7 @@ static bool put_number(struct kymo_value_writer *w, int kind, const char *item)
 	}
 }
 
-/* Of fixed length, with zeros behind what is shorter. */
+/* Of fixed length; shorter texts are padded with zeros. */
 static void put_string(struct kymo_value_writer *w, const char *item, Py_ssize_t bytes)
 {
 	while (bytes && !item[bytes - 1])
@@ -337,7 +337,7 @@ bool kymo_array_is_held(const struct kymo_array *array)
 			return false;
 		array = (const void *)base;
 	}
-	/* What C code has an array around without saying whose it is may be gone already. */
+	/* Memory that C code put into an array without an owner may be gone already. */
 	return !array->base && array->flags & OWNS_DATA;
 }
 
@@ -358,7 +358,7 @@ const struct kymo_array *kymo_array_of(PyObject *object)
 {
 	const struct kymo_array *array = (const void *)object;
 
-	/* Other objects may be shorter. */
+	/* Objects of other types may be shorter. */
 	if (!is_array(Py_TYPE(object)) || array->dimensions < 0 || array->dimensions > MAX_DIMENSIONS || !array->dtype)
 		return NULL;
 	return array;
@@ -449,7 +449,7 @@ struct time_scalar {
 	struct tick tick;
 };
 
-/* As an array without dimensions: so its dtype is told, and with it what a tick is. */
+/* Written as an array without dimensions: so its dtype is recorded, and with it the length of a tick. */
 static void write_time(struct kymo_value_writer *w, PyObject *object, int kind)
 {
 	const struct time_scalar *scalar = (const void *)object;

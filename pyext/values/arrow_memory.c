@@ -7,7 +7,7 @@
 
 #define MAX_CHUNKS 64
 #define MAX_PARENTS 8
-/* What is longer is not counted in characters, and not told. */
+/* Longer texts are not counted in characters, and not recorded. */
 #define MAX_TEXT (1 << 20)
 
 /* std::shared_ptr and std::vector of GNU's C++ library. */
@@ -30,7 +30,7 @@ struct chunked_object {
 	PyObject *name;
 };
 
-/* arrow::ChunkedArray, Array, ArrayData, Buffer, and what of Python's a buffer can be made of */
+/* arrow::ChunkedArray, Array, ArrayData, Buffer, and the Python objects that a buffer can be made of */
 struct chunked {
 	struct vector chunks;
 	struct kymo_arrow_pointer type;
@@ -45,7 +45,7 @@ struct chunk {
 struct chunk_data {
 	struct kymo_arrow_pointer type;
 	int64_t length, nulls, offset;
-	struct vector buffers; /* which are null, where each begins, characters */
+	struct vector buffers; /* validity, offsets, characters */
 };
 
 struct buffer {
@@ -67,7 +67,7 @@ struct foreign_buffer {
 	PyObject *owner;
 };
 
-/* Those that tests/python/test_values_arrow.py was run with, by arrow::BuildInfo::so_version, which names what is compatible. */
+/* The versions that tests/python/test_values_arrow.py was run with, by arrow::BuildInfo::so_version, which stands for compatible ones. */
 static const char *const known[] = {"1800", "1801", "1900", "2000", "2100", "2200", "2300", "2400", "2500", "2600"};
 
 bool kymo_is_arrow(PyObject *object)
@@ -90,7 +90,7 @@ static PyObject *item_named(PyObject *dict, const char *name)
 	return NULL;
 }
 
-/* What the library says of how it was built, a named tuple; NULL: it is not found. */
+/* The library's description of its build, a named tuple; NULL: not found. */
 static PyObject *build_of_library(void)
 {
 	PyObject *module = item_named(PyImport_GetModuleDict(), "pyarrow.lib");
@@ -134,7 +134,8 @@ static Py_ssize_t size_of(const struct vector *vector)
 	return vector->begin <= vector->end && vector->end <= vector->room ? vector->end - vector->begin : -1;
 }
 
-/* What the class of @object, which has virtual methods, is called in the C++ ABI: before its methods lies what tells of it. */
+/* True if the class of @object, which has virtual methods, has this @name in the C++ ABI: its type information lies before the
+   methods. */
 static bool is_a(const void *object, const char *name)
 {
 	const char *const *information = object ? (*(const char *const *const *const *)object)[-1] : NULL;
@@ -165,7 +166,7 @@ bool kymo_arrow_of(struct kymo_python *python, PyObject *object, struct kymo_arr
 	return true;
 }
 
-/* Memory of an object of Python's that does not let go of it, as for arrays of numpy's. */
+/* True if the memory belongs to a Python object that keeps it, as for numpy's arrays. */
 static bool is_held(PyObject *owner, const void *data)
 {
 	const struct kymo_array *array;
@@ -180,7 +181,7 @@ static bool is_held(PyObject *owner, const void *data)
 	return array && kymo_array_is_held(array);
 }
 
-/* @bytes from the start of a buffer; NULL: it has less, or they are nobody's who keeps them: of a file that is mapped they may be gone. */
+/* @bytes from the start of a buffer; NULL: it is shorter, or its owner does not keep them: in a mapped file they may be gone. */
 static const char *data_of(const struct kymo_arrow_pointer *pointer, int64_t bytes)
 {
 	const struct buffer *buffer = pointer->object, *owner = buffer;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Text that pyarrow keeps, read where it lies: pandas 3 has its labels and its text there.
+ * Text that pyarrow keeps, read in place: pandas 3 keeps its labels and its text there.
  *
- * No header of C fixes that layout, and asking pyarrow would run code and allocate.  So only libraries whose layout was compared with
- * what pyarrow itself says are read, by what they call themselves in the process, and what is found has to agree with itself.
+ * No C header fixes that layout, and asking pyarrow would run code and allocate.  So it is read only from library versions whose
+ * layout was compared with pyarrow's own answers, and the data found must be consistent.
  *
- * All functions: GIL held; nothing is borrowed for longer.
+ * All functions: GIL held; borrowed pointers are valid only while it is held.
  */
 #ifndef KYMO_PYEXT_VALUES_ARROW_MEMORY_H
 #define KYMO_PYEXT_VALUES_ARROW_MEMORY_H
@@ -19,7 +19,7 @@ struct kymo_arrow {
 	Py_ssize_t length;
 };
 
-/* One of them; bytes is -1 where there is none (null). */
+/* One of them; bytes is -1 for null. */
 struct kymo_arrow_text {
 	const char *utf8;
 	Py_ssize_t bytes;
@@ -27,10 +27,10 @@ struct kymo_arrow_text {
 
 #define KYMO_ARROW_WHY 128
 
-/* @object is a pyarrow.ChunkedArray. */
+/* True if @object is a pyarrow.ChunkedArray. */
 bool kymo_is_arrow(PyObject *object);
 
-/* What @object, one of these, holds as @arrow; false: it cannot be read, for the reason @why. */
+/* Fill @arrow with the contents of @object, one of these; false: it cannot be read, for the reason @why. */
 bool kymo_arrow_of(struct kymo_python *python, PyObject *object, struct kymo_arrow *arrow, char why[KYMO_ARROW_WHY]);
 
 /* Text @i of @arrow; false: it cannot be read. */

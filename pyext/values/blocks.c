@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Blocks of values: what is told, what is told by its place, and what need not be told again. */
+/* Blocks of values: which values are written, which as SAME, and which need not be written again. */
 #include "pyext/cpython/frames.h"
 #include "pyext/cpython/object_layout.h"
 
@@ -14,7 +14,7 @@
 #include "pyext/secrets.h"
 #include "pyext/values/types.h"
 
-/* Values from this size on are told by their place where the chunk has them. */
+/* Values from this size on are written as SAME if the chunk has them already. */
 #define SAME_BYTES 16
 
 void kymo_values_open(struct kymo_value_recorder *values, struct kymo_producer *p)
@@ -27,7 +27,7 @@ void kymo_values_open(struct kymo_value_recorder *values, struct kymo_producer *
 	values->writer.depth = 0;
 }
 
-/* Where the chunk has the @bytes at @at already, say so instead. */
+/* If the chunk has the @bytes at @at already, write SAME instead. */
 static void tell_same(struct kymo_value_recorder *values, uint8_t *at, uint32_t bytes)
 {
 	const struct kymo_producer *p = values->producer;
@@ -38,7 +38,7 @@ static void tell_same(struct kymo_value_recorder *values, uint8_t *at, uint32_t 
 		*known = (struct kymo_same){p->epoch, hash, (uint32_t)(at - p->payload), bytes};
 		return;
 	}
-	/* Not one of this block.  Compared: one that was taken back may have been written over. */
+	/* Not one of this block.  Compared, since one that was taken back may have been overwritten. */
 	if (known->at < (uint32_t)p->word && !memcmp(p->payload + known->at, at, bytes)) {
 		*at = KYMO_VALUE_SAME;
 		values->writer.at = at + 1 + kymo_varint_put(at + 1, known->at);
@@ -57,7 +57,7 @@ void kymo_values_add(struct kymo_value_recorder *values, const struct kymo_code 
 		*writer->at++ = KYMO_VALUE_REDACTED;
 		return;
 	}
-	/* Each is told for itself, so that it can be told by its place later. */
+	/* Each is written as a value of its own, so that a later one can be SAME. */
 	kymo_value_begin(writer);
 	kymo_value_write(writer, object);
 	if (writer->at - at >= SAME_BYTES)
@@ -82,7 +82,7 @@ void kymo_values_add_arguments(struct kymo_value_recorder *values, const struct 
 		kymo_values_add(values, known, KYMO_VALUES_LOCAL(i), kymo_frame_variable(frame, code, i));
 }
 
-/* Number of the first variable of @frame, of which so many as @count are kept; @is_whole: nothing of them is known. */
+/* Number of the first variable of @frame, whose @count variables are kept; @is_whole: none of their values is known. */
 static uint64_t find_told(struct kymo_value_recorder *values, const struct kymo_code *known, const void *frame, uint32_t count,
 			  bool *is_whole)
 {
@@ -101,7 +101,7 @@ static uint64_t find_told(struct kymo_value_recorder *values, const struct kymo_
 	return found->first;
 }
 
-/* Add variable @name, which holds @object, unless it was told so. */
+/* Add variable @name, which holds @object, unless that was recorded last. */
 kymo_inline void add_changed(struct kymo_value_recorder *values, const struct kymo_code *known, uint64_t name, PyObject *object,
 			     uint64_t number, bool is_whole)
 {
@@ -115,7 +115,7 @@ kymo_inline void add_changed(struct kymo_value_recorder *values, const struct ky
 		kymo_values_add(values, known, name, object);
 }
 
-/* Borrowed; NULL: it is not there, or cannot be looked up without running code of the program's. */
+/* Borrowed; NULL: it is not there, or cannot be looked up without running the program's code. */
 static PyObject *look_up(PyObject *namespace, PyObject *name)
 {
 	if (!namespace || !PyDict_CheckExact(namespace) || !DK_IS_UNICODE(((PyDictObject *)namespace)->ma_keys))
@@ -137,7 +137,7 @@ void kymo_values_add_variables(struct kymo_value_recorder *values, const struct 
 	PyCodeObject *code = known->code;
 	const char *kinds = PyBytes_AS_STRING(code->co_localspluskinds);
 	uint32_t variables = (uint32_t)code->co_nlocalsplus, count = variables + known->values.name_count;
-	/* With so many that they push each other out, all are told each time. */
+	/* If there are so many that they replace each other, all are recorded each time. */
 	bool is_whole = is_new || count > 1U << KYMO_TOLD_BITS;
 	uint64_t first = find_told(values, known, frame, count, &is_whole);
 

@@ -9,7 +9,7 @@
 #include "pyext/strings.h"
 #include "pyext/values/types.h"
 
-/* Of a name in a block, and of what says that its value is CUT. */
+/* Bytes of a name in a block, and of the CUT for its value. */
 #define NAME_BYTES 6U
 
 bool kymo_values_are_at(const struct kymo_python *python, enum kymo_kind kind)
@@ -19,19 +19,19 @@ bool kymo_values_are_at(const struct kymo_python *python, enum kymo_kind kind)
 	return python->values->scope >= KYMO__VALUES__SCOPE__LOCALS || (kind != KYMO_LINE && kind != KYMO_PY_UNWIND);
 }
 
-/* The str that records VALUES of @code call @name; NULL: there is none. */
+/* The str for the number @name in VALUES records of @code; NULL: there is none. */
 static PyObject *name_of(const PyCodeObject *code, uint64_t name)
 {
 	PyObject *tuple = name % 2 ? code->co_localsplusnames : code->co_names;
 	uint64_t i = (name - 1) / 2;
 
-	/* What a function returns is as secret as its name says. */
+	/* A function's return value is secret if the function's name is. */
 	if (name == KYMO_VALUES_OWN)
 		return code->co_name;
 	return i < (uint64_t)PyTuple_GET_SIZE(tuple) ? PyTuple_GET_ITEM(tuple, (Py_ssize_t)i) : NULL;
 }
 
-/* Find which names are not to be told; false: no memory. */
+/* Find the names whose values are secret; false: no memory. */
 static bool find_secrets(struct kymo_value_writer *writer, struct kymo_code *known)
 {
 	const PyCodeObject *code = known->code;
@@ -49,7 +49,7 @@ static bool find_secrets(struct kymo_value_writer *writer, struct kymo_code *kno
 	return true;
 }
 
-/* The name that an instruction looks up in a namespace, if the value of it is wanted; -1: none. */
+/* The name that an instruction looks up in a namespace, if its value is wanted; -1: none. */
 static int64_t looked_up(const struct kymo_value_recorder *values, unsigned opcode, uint32_t arg)
 {
 	bool wants_globals = values->scope >= KYMO__VALUES__SCOPE__GLOBALS;

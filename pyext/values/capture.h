@@ -10,25 +10,25 @@
 #include "pyext/codes.h"
 #include "pyext/values/writer.h"
 
-/* A value of a chunk, which is told by its place where it comes again. */
+/* A value of a chunk, which is written as SAME if it comes again. */
 struct kymo_same {
 	uint64_t epoch; /* of the chunk */
 	uint64_t hash;	/* of its bytes */
 	uint32_t at, bytes;
 };
 
-/* What a variable held when it was told last. */
+/* What a variable held when it was last recorded. */
 struct kymo_told {
 	const PyObject *object;
 	uint64_t fingerprint;
 };
 
-/* A frame whose variables have been told. */
+/* A frame whose variables have been recorded. */
 struct kymo_told_frame {
 	const void *frame;
 	const PyCodeObject *code;
 	uint64_t epoch; /* of the chunk that has them */
-	uint64_t first; /* number of its first variable among all that were ever told */
+	uint64_t first; /* number of its first variable among all that were ever recorded */
 };
 
 #define KYMO_SAME_BITS 10
@@ -43,9 +43,9 @@ struct kymo_value_recorder {
 	/* the block that is being written */
 	struct kymo_producer *producer;
 	uint8_t *block;
-	/* those that come again */
+	/* values that may come again */
 	struct kymo_same same[1 << KYMO_SAME_BITS];
-	/* The newest are kept, by their number; frames by their address, two to a place. */
+	/* The newest are kept, by their number; frames by their address, two in a place. */
 	uint64_t told_count;
 	struct kymo_told told[1 << KYMO_TOLD_BITS];
 	struct kymo_told_frame frames[1 << KYMO_FRAME_BITS][2];
@@ -60,7 +60,7 @@ bool kymo_values_are_at(const struct kymo_python *python, enum kymo_kind kind);
 /* Decide whether values of @known's code are recorded, and which; @file: its co_filename. */
 void kymo_values_decide(struct kymo_python *python, struct kymo_code *known, const char *file);
 
-/* In a recording from which lines are rebuilt: those of @known are recorded, for the variables that change there. */
+/* In a recording from which lines are rebuilt: true if the lines of @known are recorded, for variables that change there. */
 bool kymo_values_need_lines(const struct kymo_python *python, const struct kymo_code *known);
 
 /* Bytes that the values of an event of @known may take in a chunk. */
@@ -70,8 +70,8 @@ kymo_inline uint32_t kymo_values_room(const struct kymo_value_recorder *values, 
 }
 
 /*
- * A block of values, in the open chunk of @p, which has room for it: open, add, close.  At the end it is a record, unless nothing
- * was added; not committed: the event that comes next does that.
+ * A block of values, in the open chunk of @p, which has room for it: open, add, close.  Closing makes it a record, unless nothing
+ * was added.  Not committed: the next event does that.
  */
 void kymo_values_open(struct kymo_value_recorder *values, struct kymo_producer *p);
 void kymo_values_add(struct kymo_value_recorder *values, const struct kymo_code *known, uint64_t name, PyObject *object);
@@ -81,15 +81,15 @@ void kymo_values_close(struct kymo_value_recorder *values);
 void kymo_values_add_arguments(struct kymo_value_recorder *values, const struct kymo_code *known, const void *frame);
 
 /*
- * Add the variables of @frame, of @known, that changed since they were told last; all that have a value where the chunk has told
- * none of this frame, or the frame @is_new.
+ * Add the variables of @frame, of @known, that changed after they were last recorded; all that have a value if the chunk has
+ * none of this frame's, or the frame @is_new.
  */
 void kymo_values_add_variables(struct kymo_value_recorder *values, const struct kymo_code *known, const void *frame, bool is_new);
 
-/* The next record tells all variables of @frame. */
+/* The next record will have all variables of @frame. */
 void kymo_values_forget_frame(struct kymo_value_recorder *values, const void *frame);
 
-/* A record was taken back: what variables were told is not known. */
+/* A record was taken back: it is no longer known which variables were recorded. */
 void kymo_values_forget(struct kymo_value_recorder *values);
 
 #endif

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* collections.deque, whose layout no header has: its items are what it refers to, from left to right. */
+/* collections.deque, whose layout no header has: its items are the objects that it refers to, from left to right. */
 #include "pyext/cpython/object_layout.h"
 
 #include "pyext/values/put.h"
 
 struct items {
-	const PyObject *type; /* of the deque: it is among what it refers to, and first; NULL: it has come */
+	const PyObject *type; /* type of the deque, the first object that it refers to; NULL: it has come */
 	struct kymo_value_writer *writer;
 	struct kymo_value_list list;
 	uint64_t print;
 	uint32_t left;
 };
 
-/* The type that @type has its layout from; NULL: another. */
+/* The type whose layout @type has; NULL: not a deque's. */
 static const PyTypeObject *deque_of(const PyTypeObject *type)
 {
 	while (type && !(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE && !strcmp(type->tp_name, "collections.deque")))

@@ -94,7 +94,7 @@ static uint64_t mix_exception(uint64_t print, PyObject *object)
 	return mix(print, self->suppress_context ? 0 : (uintptr_t)self->context);
 }
 
-/* What can change, or what an address alone does not tell from what was there before. */
+/* For objects that can change, or whose address may have been another object's before. */
 static kymo_out_of_line uint64_t look_inside(const struct kymo_value_limits *limits, PyObject *object, uint64_t print)
 {
 	unsigned long flags = Py_TYPE(object)->tp_flags;
@@ -138,7 +138,7 @@ uint64_t kymo_value_fingerprint(const struct kymo_value_limits *limits, PyObject
 		return 0;
 	type = Py_TYPE(object);
 	print = mix((uintptr_t)object, (uintptr_t)type);
-	/* Most are of these: a small int, and what cannot change nor go away. */
+	/* Most objects are of these: a small int, and those that neither change nor go away. */
 	if (type == &PyLong_Type && kymo_long_digits(object) == 1)
 		print = mix(print, ((uint64_t)kymo_long_is_negative(object) << 32) + ((PyLongObject *)object)->long_value.ob_digit[0]);
 	else if (!_Py_IsImmortal(object) || (type != &PyUnicode_Type && type != &PyBool_Type && object != Py_None))

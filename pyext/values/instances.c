@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Instances by their attributes, exceptions, members of enumerations, and what is told by its name. */
+/* Instances by their attributes, exceptions, members of enumerations, and objects that are written by name. */
 #include "pyext/cpython/object_layout.h"
 
 #include "pyext/secrets.h"
@@ -16,7 +16,7 @@ static uint64_t count_slots(PyObject *object, const PyTypeObject *const *types, 
 	return set;
 }
 
-/* A slot's name is a C string, and a str in no place that is easily found. */
+/* A slot's name is a C string; a str of it is not easily found. */
 static bool put_slot(struct kymo_value_writer *w, struct kymo_value_list *list, const char *name, PyObject *value, bool is_secret)
 {
 	if (!kymo_value_put_name(w, name, strlen(name)))
@@ -88,10 +88,10 @@ void kymo_value_write_exception(struct kymo_value_writer *w, PyObject *object)
 	kymo_put_kind(w, KYMO_VALUE_EXCEPTION);
 	kymo_put_type(w, object);
 	kymo_put_id(w, object);
-	/* What follows has always room. */
+	/* There is always room for what follows. */
 	w->end -= 2 + 2 * KYMO_VARINT_MAX_BYTES;
 	if (self->args && PyTuple_Check(self->args))
-		kymo_value_write(w, self->args); /* as deep as the exception, so that its message is told with it */
+		kymo_value_write(w, self->args); /* as deep as the exception, so that its message is recorded with it */
 	else
 		kymo_put_kind(w, KYMO_VALUE_UNBOUND);
 	w->end++;
@@ -208,5 +208,5 @@ void kymo_value_write_named(struct kymo_value_writer *w, PyObject *object)
 	else if (is_descriptor(object))
 		put_descriptor_name(w, object);
 	else
-		kymo_value_put_text(w, NULL); /* what a method is made of may be anything that can be called */
+		kymo_value_put_text(w, NULL); /* a method may be made of anything that can be called */
 }

@@ -69,7 +69,7 @@ PyObject *kymo_arrow_in(PyObject *values)
 	return arrow && kymo_is_arrow(arrow) ? arrow : NULL;
 }
 
-/* As pandas calls its two types of text, by what stands for a missing one. */
+/* The names that pandas has for its two types of text, by the value for a missing one. */
 void kymo_value_write_arrow(struct kymo_value_writer *w, PyObject *values, const struct kymo_arrow *arrow)
 {
 	PyObject *dtype = kymo_attribute_of(values, "_dtype"), *missing = dtype ? kymo_attribute_of(dtype, "_na_value") : NULL;
@@ -77,7 +77,7 @@ void kymo_value_write_arrow(struct kymo_value_writer *w, PyObject *values, const
 	kymo_value_write_texts(w, values, arrow, missing && PyFloat_Check(missing) ? "str" : "string");
 }
 
-/* The labels that an Index has looked one up in, as objects; NULL: it has not. */
+/* The objects in which an Index has looked up a label; NULL: it has not looked up any. */
 static const struct kymo_array *looked_up(PyObject *index)
 {
 	PyObject *cache = kymo_attribute_of(index, "_cache"), *key, *engine;
@@ -117,7 +117,7 @@ struct kymo_labels kymo_labels_of(struct kymo_python *python, PyObject *index)
 			labels.in = KYMO_LABELS_UNKNOWN;
 			snprintf(labels.why, sizeof(labels.why), "kept by pyarrow in memory that may go away, as that of a mapped file");
 		}
-	} else if (data) { /* of a MultiIndex, which has none, numbers were looked up */
+	} else if (data) { /* a MultiIndex, which has none, looked up numbers */
 		const struct kymo_array *array = kymo_plain_array_of(data);
 
 		array = array ? array : looked_up(index);
@@ -185,7 +185,7 @@ void kymo_labels_write(struct kymo_value_writer *w, const struct kymo_labels *la
 	}
 }
 
-/* Label @place as a number; negative: it is none, or one that is not small. */
+/* Label @place as a number; negative: not a number, or not a small one. */
 static int64_t number_at(const struct kymo_labels *labels, Py_ssize_t place)
 {
 	const struct kymo_range *range = labels->range;

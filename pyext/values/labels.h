@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What pandas' rows and columns are called.
+ * The labels of pandas' rows and columns.
  *
- * Labels are names, as keys of a dict are, so what they name may be a secret: where they cannot be read, no items are told, and why is.
+ * Labels are names, like keys of a dict, so what they name may be secret: if they cannot be read, the reason is recorded instead of
+ * the items.
  *
- * All functions: GIL held; nothing is borrowed for longer.
+ * All functions: GIL held; borrowed pointers are valid only while it is held.
  */
 #ifndef KYMO_PYEXT_VALUES_LABELS_H
 #define KYMO_PYEXT_VALUES_LABELS_H
@@ -19,18 +20,18 @@ struct kymo_references {
 	unsigned int count;
 };
 
-/* The first ones that @object has; of one that the collector does not know yet or any more, none: it need not be whole. */
+/* The first references of @object; none if the garbage collector does not track it: it may not be complete. */
 struct kymo_references kymo_references_of(PyObject *object);
 
-/* NULL: it has none of that name among its first. */
+/* NULL: it has none of that name among its first attributes. */
 PyObject *kymo_attribute_of(PyObject *object, const char *name);
 
-/* An array of numpy's beside which there is nothing to know about @values: what objects are, and times; NULL: there is none. */
+/* The numpy array that alone makes up @values, such as objects and times; NULL: there is none. */
 const struct kymo_array *kymo_plain_array_of(PyObject *values);
 
-/* What @values, of pandas, keeps in Arrow; NULL: it does nothing there. */
+/* The Arrow array in which @values, of pandas, are kept; NULL: they are not. */
 PyObject *kymo_arrow_in(PyObject *values);
-/* As kymo_value_write_texts(), of that. */
+/* As kymo_value_write_texts(), for that array. */
 void kymo_value_write_arrow(struct kymo_value_writer *w, PyObject *values, const struct kymo_arrow *arrow);
 
 /* The labels of an Index. */
@@ -50,19 +51,19 @@ struct kymo_labels {
 
 struct kymo_labels kymo_labels_of(struct kymo_python *python, PyObject *index);
 
-/* They are known, and none of those whose items would be told is that of a secret. */
+/* True if the labels are known, and none whose item would be recorded names a secret. */
 bool kymo_labels_are_harmless(const struct kymo_value_writer *w, const struct kymo_labels *labels);
 bool kymo_label_is_secret(const struct kymo_value_writer *w, const struct kymo_labels *labels, Py_ssize_t place);
 
 void kymo_labels_write(struct kymo_value_writer *w, const struct kymo_labels *labels);
 
-/* Label @place as the name of an attribute: if that is a str or a number, else its place.  False: there is no room. */
+/* Write label @place as the name of an attribute: its text if it is a str or a number, else its place.  False: there is no room. */
 bool kymo_label_put_name(struct kymo_value_writer *w, const struct kymo_labels *labels, Py_ssize_t place);
 
-/* Of a type, without the module's. */
+/* A type's name without the module's. */
 const char *kymo_short_name(const PyTypeObject *type);
 
-/* A number of one digit that is not negative; else @otherwise. */
+/* The value of @object if it is a non-negative int of one digit; else @otherwise. */
 int64_t kymo_small_int(PyObject *object, int64_t otherwise);
 
 #endif

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values of the standard library that are told as text: what str() of the library's own type would give. */
+/* Values of the standard library that are recorded as text: as str() of the library's own type returns it. */
 #include "pyext/cpython/object_layout.h"
 
 #include "pyext/values/put.h"
 #include "pyext/values/times.h"
 
 #define MAX_BASES 64U
-/* What a path was made of. */
+/* The number of parts that a path is made of. */
 #define MAX_PARTS 64
 
-/* A text that is made character by character, as far as the limits let it. */
+/* A text that is made character by character, up to the limits. */
 struct text {
 	uint8_t *start, *at, *end;
 	bool is_cut;
@@ -46,7 +46,7 @@ static void text_add_ascii(struct text *text, const char *ascii)
 		text_add(text, (uint8_t)*ascii++);
 }
 
-/* Of what was cut nobody counted how much it is. */
+/* The length of the cut part was not counted. */
 static void text_end(struct kymo_value_writer *w, const struct text *text)
 {
 	size_t bytes = (size_t)(text->at - text->start);
@@ -78,7 +78,7 @@ void kymo_value_write_reason(struct kymo_value_writer *w, PyObject *object, cons
 	kymo_value_put_utf8(w, why, strlen(why));
 }
 
-/* What the slot @name of @object has; NULL: there is no such slot, or nothing in it. */
+/* The value in the slot @name of @object; NULL: there is no such slot, or it is empty. */
 static PyObject *slot_named(PyObject *object, const char *name)
 {
 	const PyTypeObject *type = Py_TYPE(object);
@@ -93,7 +93,7 @@ static PyObject *slot_named(PyObject *object, const char *name)
 	return NULL;
 }
 
-/* Of the magnitude, 32 bits from bit @at. */
+/* 32 bits of the magnitude from bit @at on. */
 static uint32_t bits_of(PyObject *integer, size_t at)
 {
 	const digit *digits = ((PyLongObject *)integer)->long_value.ob_digit;
@@ -134,7 +134,7 @@ static long long small(PyObject *number)
 	return kymo_long_is_negative(number) ? -value : value;
 }
 
-/* With bigger numbers it is told as an object of two. */
+/* With bigger numbers it is written as an object with two attributes. */
 static bool write_fraction(struct kymo_value_writer *w, PyObject *object)
 {
 	PyObject *numerator = slot_named(object, "_numerator"), *denominator = slot_named(object, "_denominator");
@@ -156,13 +156,13 @@ static bool write_fraction(struct kymo_value_writer *w, PyObject *object)
 #define DECIMAL_DIGITS 9
 #endif
 
-/* As libmpdec and _decimal have had it since 3.3; no header that is installed says so. */
+/* The layout of libmpdec and _decimal since 3.3; no installed header has it. */
 struct decimal {
 	PyObject_HEAD
 	Py_hash_t hash;
 	uint8_t flags; /* 1: negative, 2: infinite, 4: NaN, 8: signalling NaN */
 	Py_ssize_t exponent, digits, words, room;
-	const size_t *data; /* words of so many digits, least significant first */
+	const size_t *data; /* words of MPD_RDIGITS digits, least significant first */
 	size_t own[4];
 };
 
@@ -228,7 +228,7 @@ static bool write_decimal(struct kymo_value_writer *w, PyObject *object)
 	return true;
 }
 
-/* A path as it was given, part by part: pathlib does the same when it is asked for its text. */
+/* A path as it was given, part by part, joined as by pathlib's str(). */
 struct path {
 	PyObject *const *parts;
 	Py_ssize_t count;
@@ -251,7 +251,7 @@ static bool path_begin(struct path *path, PyObject *parts)
 	return true;
 }
 
-/* What comes before the last part that is absolute does not count. */
+/* Parts before the last absolute one are dropped. */
 static void add_root(struct text *text, struct path *path)
 {
 	Py_ssize_t i = path->count;

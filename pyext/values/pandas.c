@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pandas' Series and DataFrame by what they hold, with the names that pandas has for it.
+ * pandas' Series and DataFrame by their contents, with pandas' names for them.
  *
- * What they hold lies in compiled classes that do not say where: so they are asked what they refer to, as the garbage collector
- * does, in C and without any code of the program's.  Only the types of what they name are relied upon, and pandas is neither needed
+ * The contents lie in compiled classes whose layout is not public: so their references are listed, as the garbage collector does,
+ * in C and without running the program's code.  Only the types of the objects found are relied upon, and pandas is neither needed
  * nor loaded.
  */
 #include "pyext/cpython/object_layout.h"
@@ -18,8 +18,8 @@
 /* Some columns of a DataFrame, or the values of a Series. */
 struct block {
 	PyObject *values;
-	const struct kymo_array *array; /* NULL: they are in no array of numpy's */
-	PyObject *arrow; /* NULL: nor in one of pyarrow's */
+	const struct kymo_array *array; /* NULL: they are not in a numpy array */
+	PyObject *arrow; /* NULL: nor in a pyarrow array */
 	PyObject *places; /* which columns: a slice or an array; NULL: not known */
 	Py_ssize_t columns;
 };
@@ -29,7 +29,7 @@ static PyObject *find_manager(PyObject *object)
 	struct kymo_pairs pairs = kymo_pairs_of_instance(object);
 	PyObject *key, *value;
 
-	/* It is the first or the second. */
+	/* It is the first or the second attribute. */
 	for (unsigned int i = 0; i < 2 && kymo_pairs_next(&pairs, &key, &value); i++)
 		if (PyUnicode_Check(key) && PyUnicode_GET_LENGTH(key) == 4 && PyUnicode_CompareWithASCIIString(key, "_mgr") == 0)
 			return value;
@@ -80,7 +80,7 @@ static struct block block_of(PyObject *object)
 	return block;
 }
 
-/* Which column of @block is number @place of the DataFrame; -1: none. */
+/* The column of @block that is column @place of the DataFrame; -1: none. */
 static Py_ssize_t column_at(const struct block *block, Py_ssize_t place)
 {
 	const struct kymo_array *array = block->places ? kymo_array_of(block->places) : NULL;
@@ -112,7 +112,7 @@ static struct kymo_array column_of(const struct block *block, Py_ssize_t column)
 	return block->array->dimensions == 2 ? kymo_array_part(block->array, column) : *block->array;
 }
 
-/* @is_told: its items are as well. */
+/* @is_told: its items are written, too. */
 static void write_column(struct kymo_value_writer *w, const struct block *block, Py_ssize_t column, bool is_told)
 {
 	uint32_t depth = w->depth;
@@ -167,7 +167,7 @@ struct frame {
 	struct kymo_labels columns, rows;
 	struct block blocks[MAX_BLOCKS];
 	Py_ssize_t count; /* of these */
-	bool is_told; /* no row is a secret, and the names of the columns are known */
+	bool is_told; /* no row's label is secret, and the names of the columns are known */
 };
 
 /* Column @place as an attribute.  False: there is no room. */
@@ -194,7 +194,7 @@ static bool put_column(struct kymo_value_writer *w, const struct frame *frame, P
 static void write_frame(struct kymo_value_writer *w, PyObject *columns, PyObject *index, PyObject *blocks)
 {
 	struct frame frame = {.columns = kymo_labels_of(w->python, columns), .rows = kymo_labels_of(w->python, index)};
-	/* More blocks come of columns that were added one by one. */
+	/* Columns that were added one by one make more blocks. */
 	Py_ssize_t all = PyTuple_GET_SIZE(blocks), place = 0;
 	struct kymo_value_list list;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The pieces that values are made of, of whatever kind they are. */
+/* The pieces that values of all kinds are made of. */
 #include "pyext/values/put.h"
 
 #include "pyext/secrets.h"
 
-/* What ends there is decoded with; see replay/values/values.h. */
+/* Below the depth to which values are decoded; see replay/values/values.h. */
 #define MAX_DEPTH 60U
 
-/* Of a tuple that is a key: so much is looked at. */
+/* How much of a tuple that is a key is looked at. */
 #define MAX_KEY_DEPTH 4U
 #define MAX_KEY_PARTS 64
 
@@ -57,7 +57,7 @@ bool kymo_value_put_seen(struct kymo_value_writer *w, const PyObject *object)
 			return true;
 		}
 	}
-	/* What is too deep here may be told later. */
+	/* An object that is too deep here may be written later. */
 	if (w->seen_count < KYMO_VALUES_SEEN && w->depth < w->limits.depth) {
 		w->seen[at] = (struct kymo_value_seen){object, w->value};
 		w->seen_count++;
@@ -144,7 +144,7 @@ bool kymo_value_put_name(struct kymo_value_writer *w, const char *name, size_t b
 	return true;
 }
 
-/* Also what was written in C, where a name may be missing. */
+/* Also for objects made in C, whose name may be missing. */
 void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text)
 {
 	if (text && PyUnicode_Check(text))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files that write values share: the pieces of format/value.h, and who writes which kind. */
+/* Shared by the files that write values: the pieces of format/value.h, and the functions for each kind. */
 #ifndef KYMO_PYEXT_VALUES_PUT_H
 #define KYMO_PYEXT_VALUES_PUT_H
 
@@ -11,7 +11,7 @@
 #include "format/varint.h"
 #include "pyext/names.h"
 
-/* No value has more before its items, its text or its bytes: its kind, up to two types, an id and two counts. */
+/* The most bytes that a value has before its items, text or bytes: its kind, up to two types, an id and two counts. */
 #define KYMO_VALUE_HEAD 48
 
 kymo_inline size_t kymo_value_room(const struct kymo_value_writer *w)
@@ -73,17 +73,17 @@ static inline size_t kymo_utf8(uint8_t *out, Py_UCS4 c)
 /* CUT: there is no room. */
 void kymo_value_put_cut(struct kymo_value_writer *w);
 
-/* A list of items, whose number is known only when there was room for them. */
+/* A list of items, whose number is known only after they were written. */
 struct kymo_value_list {
 	uint8_t *kept_at;
 	uint64_t planned, done;
 };
 
-/* Of @count items those that the limits let through are to be written. */
+/* Begin a list of the first of @count items that the limits allow. */
 struct kymo_value_list kymo_value_list_begin(struct kymo_value_writer *w, uint64_t count);
 void kymo_value_list_end(struct kymo_value_writer *w, const struct kymo_value_list *list);
 
-/* All of it is told, and each count of it is one byte. */
+/* True if all of @text is written, and each of its counts is one byte. */
 kymo_inline bool kymo_value_is_short(const struct kymo_value_writer *w, PyObject *text)
 {
 	size_t length = (size_t)PyUnicode_GET_LENGTH(text);
@@ -116,7 +116,7 @@ kymo_inline void kymo_value_put_short(struct kymo_value_writer *w, PyObject *tex
 	}
 }
 
-/* One more item: false if it is enough, or if there is no room. */
+/* Go on to one more item; false at the limit, or if there is no room. */
 kymo_inline bool kymo_value_list_next(const struct kymo_value_writer *w, const struct kymo_value_list *list)
 {
 	return list->done < list->planned && w->at + 1 < w->end;
@@ -128,18 +128,18 @@ bool kymo_value_put_attribute(struct kymo_value_writer *w, struct kymo_value_lis
 /* The name of an attribute, a STR, from UTF-8; false: there is no room for it and for its value. */
 bool kymo_value_put_name(struct kymo_value_writer *w, const char *name, size_t bytes);
 
-/* One of the values that a value has always: CUT where values in values are too deep. NULL: NONE. */
+/* A value that its container always has: CUT if it is nested too deep.  NULL: NONE. */
 void kymo_value_put_part(struct kymo_value_writer *w, PyObject *object);
 
 /* count and bytes of @length characters of a str from @data; there is room for a head. Returns how many characters. */
 Py_ssize_t kymo_value_put_characters(struct kymo_value_writer *w, int kind, const void *data, Py_ssize_t length);
-/* The same of a str, which may be anything: else "?". */
+/* The same for @text if it is a str, else for "?". */
 void kymo_value_put_text(struct kymo_value_writer *w, PyObject *text);
 /* A STR, of an exact str. */
 void kymo_value_put_string(struct kymo_value_writer *w, PyObject *object);
-/* A STR of what is in UTF-8 already. */
+/* A STR from UTF-8. */
 void kymo_value_put_str(struct kymo_value_writer *w, const char *text, size_t bytes);
-/* count and bytes of that, cut between characters; and of bytes that are no text. */
+/* count and bytes of UTF-8, cut between characters; and of bytes that are not text. */
 void kymo_value_put_utf8(struct kymo_value_writer *w, const char *text, size_t bytes);
 void kymo_value_put_bytes(struct kymo_value_writer *w, const char *bytes, size_t count);
 
@@ -155,31 +155,31 @@ kymo_inline void kymo_value_put_float(struct kymo_value_writer *w, double number
 	kymo_put_fixed(w, &number, sizeof(number));
 }
 
-/* True: this block has told @object, and it is written as SEEN. Else it is remembered. */
+/* True: this block has @object already, and it is written as SEEN. Else it is remembered. */
 bool kymo_value_put_seen(struct kymo_value_writer *w, const PyObject *object);
 
-/* By family. There is room for a head. */
+/* Writers by family. There is room for a head. */
 void kymo_value_write_object(struct kymo_value_writer *w, PyObject *object);
 void kymo_value_write_exception(struct kymo_value_writer *w, PyObject *object);
 void kymo_value_write_enum(struct kymo_value_writer *w, PyObject *object);
 void kymo_value_write_named(struct kymo_value_writer *w, PyObject *object);
-/* False: it is not as it is known to be, and nothing is written. */
+/* False: its layout is not the known one, and nothing is written. */
 bool kymo_value_write_library(struct kymo_value_writer *w, PyObject *object, const struct kymo_value_type *type);
 
-/* An ARRAY up to its shape, whose @dimensions numbers and items follow; false: there is no room, and it is CUT. */
+/* Begin an ARRAY up to its shape, whose @dimensions numbers follow, then the items; false: there is no room, and it is CUT. */
 bool kymo_value_begin_array(struct kymo_value_writer *w, PyObject *object, const char *dtype, int dimensions);
 void kymo_value_write_array(struct kymo_value_writer *w, PyObject *object);
 void kymo_value_write_scalar(struct kymo_value_writer *w, PyObject *object, int kind);
 
-/* False: it does not hold what it is known to hold, and nothing is written. */
+/* False: its contents are not the known ones, and nothing is written. */
 bool kymo_value_write_pandas(struct kymo_value_writer *w, PyObject *object);
 
 void kymo_value_write_deque(struct kymo_value_writer *w, PyObject *object);
 
-/* That @object was not read: why, in words. */
+/* Write that @object was not read, and why, in words. */
 void kymo_value_write_reason(struct kymo_value_writer *w, PyObject *object, const char *why);
 
-/* Parts of kymo_value_fingerprint(): of a deque, of what looks like a Series or a DataFrame; others: 0. */
+/* Parts of kymo_value_fingerprint(): for a deque, for an object that looks like a Series or a DataFrame; others: 0. */
 uint64_t kymo_deque_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
 uint64_t kymo_pandas_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
 

@@ -12,7 +12,7 @@
 struct fixed_offset {
 	PyObject_HEAD
 	PyDateTime_Delta *offset;
-	PyObject *name; /* NULL: it was given none */
+	PyObject *name; /* NULL: none was given */
 };
 
 struct line {
@@ -45,7 +45,7 @@ static void add_date(struct line *line, PyObject *date)
 	add(line, "%04d-%02d-%02d", PyDateTime_GET_YEAR(date), PyDateTime_GET_MONTH(date), PyDateTime_GET_DAY(date));
 }
 
-/* A day at most, as +HH:MM and what is finer. */
+/* An offset of at most a day, as +HH:MM and finer parts. */
 static void add_offset(struct line *line, const PyDateTime_Delta *offset)
 {
 	int microseconds = offset->microseconds, seconds = offset->days * 86400 + offset->seconds;
@@ -83,7 +83,7 @@ PyObject *kymo_zone_name(struct kymo_python *python, PyObject *zone)
 	return fixed && fixed->name && PyUnicode_Check(fixed->name) ? fixed->name : NULL;
 }
 
-/* Of a ZoneInfo, which lays it out as a slot; NULL: it has none, or is none. */
+/* The key of a ZoneInfo, which is in a slot; NULL: it has none, or is not a ZoneInfo. */
 static const char *zone_key(PyObject *zone)
 {
 	const PyTypeObject *type = Py_TYPE(zone);
@@ -99,7 +99,7 @@ static const char *zone_key(PyObject *zone)
 	return NULL;
 }
 
-/* What other zones say is their own code's to find: the name of one that has one, as RFC 9557 has it. */
+/* The offset of other zones takes their own code to find: write the zone's name if it has one, as in RFC 9557. */
 static void add_zone(struct line *line, struct kymo_python *python, PyObject *zone)
 {
 	const struct fixed_offset *fixed;

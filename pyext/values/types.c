@@ -8,7 +8,7 @@
 
 #include "pyext/secrets.h"
 
-/* Of a class body: what is looked for stands at its beginning. */
+/* Limit of the names of a class body: those that are looked for are at its beginning. */
 #define BODY 24U
 
 bool kymo_value_types_attach(struct kymo_python *python)
@@ -36,7 +36,7 @@ PyObject *kymo_type_entry(const PyTypeObject *type, const char *name)
 	struct kymo_pairs pairs = {0};
 	PyObject *key, *value;
 
-	/* Of static builtins it is another for each interpreter, and NULL here. */
+	/* Static builtins have one for each interpreter, and NULL here. */
 	if (type->tp_dict && PyDict_Check(type->tp_dict))
 		pairs = kymo_pairs_of_dict(type->tp_dict);
 	for (unsigned int i = 0; i < BODY && kymo_pairs_next(&pairs, &key, &value); i++)
@@ -45,7 +45,7 @@ PyObject *kymo_type_entry(const PyTypeObject *type, const char *name)
 	return NULL;
 }
 
-/* What decorators and metaclasses leave in a class, behind its body. */
+/* True if a decorator or a metaclass left its marks in the class, after its body. */
 static bool has_fields(const PyTypeObject *type)
 {
 	static const char *const marks[] = {"__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__"};
@@ -74,7 +74,7 @@ bool kymo_type_is_record(const PyTypeObject *type)
 	return false;
 }
 
-/* A class of the standard library's that is written in Python. */
+/* A class of the standard library written in Python. */
 static bool is_class(const PyTypeObject *type, const char *module, const char *name)
 {
 	return type->tp_flags & Py_TPFLAGS_HEAPTYPE && is_text(((const PyHeapTypeObject *)type)->ht_qualname, name) &&
@@ -141,7 +141,7 @@ static const struct {
 	{&PyGetSetDescr_Type, KYMO_LAYOUT_NAMED},
 };
 
-/* Types made in C, which no program can make look like others. */
+/* Types made in C, which a program cannot imitate. */
 static const struct {
 	const char *name;
 	enum kymo_layout layout;
@@ -168,7 +168,7 @@ static const struct {
 	{"numpy.longlong", KYMO_LAYOUT_SCALAR, 9},
 	{"numpy.ulonglong", KYMO_LAYOUT_SCALAR, 10},
 	{"numpy.float32", KYMO_LAYOUT_SCALAR, 11},
-	{"numpy.float64", KYMO_LAYOUT_SCALAR, 12}, /* has float for a base, but not in the line that lays it out */
+	{"numpy.float64", KYMO_LAYOUT_SCALAR, 12}, /* float is a base, but not one that determines its layout */
 	{"numpy.float16", KYMO_LAYOUT_SCALAR, 23},
 	{"numpy.complex64", KYMO_LAYOUT_SCALAR, 14},
 	{"numpy.complex128", KYMO_LAYOUT_SCALAR, 15},
@@ -206,7 +206,7 @@ static enum kymo_layout layout_of(const PyTypeObject *type, uint8_t *detail)
 		}
 		return 0;
 	}
-	/* Derived from datetime, and no point in time.  What takes its name is told as it is. */
+	/* Derived from datetime, but not a point in time.  A type that takes its name is written as what it is. */
 	if (!strcmp(type->tp_name, "pandas._libs.tslibs.nattype._NaT"))
 		return KYMO_LAYOUT_OBJECT;
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
@@ -282,8 +282,8 @@ const struct kymo_value_type *kymo_value_type_find(struct kymo_python *python, P
 	struct kymo_value_type *known = kymo_value_type_entry(types, type);
 
 	/*
-	 * A version is never given twice; a type without one may be another the next time.  So one is asked for, as the first look-up of
-	 * an attribute does: of many types in C none ever is.
+	 * A version is never given twice; a type without one may be another type the next time.  So one is assigned, as by the first
+	 * look-up of an attribute: many types in C never have such a look-up.
 	 */
 	if (!type->tp_version_tag && type->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyUnstable_Type_AssignVersionTag(type))
 		known = &types->uncached;

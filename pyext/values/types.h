@@ -6,7 +6,7 @@
 #include "pyext/python.h"
 
 enum kymo_layout {
-	KYMO_LAYOUT_OBJECT = 1, /* none of these: its attributes */
+	KYMO_LAYOUT_OBJECT = 1, /* none of the others: its attributes */
 	KYMO_LAYOUT_INT,
 	KYMO_LAYOUT_FLOAT,
 	KYMO_LAYOUT_COMPLEX,
@@ -30,7 +30,7 @@ enum kymo_layout {
 	KYMO_LAYOUT_PANDAS, /* Series and DataFrame */
 };
 
-/* Types of the standard library that are told as text. */
+/* Types of the standard library that are recorded as text. */
 enum kymo_library_type {
 	KYMO_LIBRARY_DATE = 1,
 	KYMO_LIBRARY_TIME,
@@ -45,14 +45,14 @@ enum kymo_library_type {
 
 struct kymo_value_type {
 	const PyTypeObject *type;
-	const void *name; /* what it has for one */
+	const void *name; /* what its name was */
 	uint32_t version;
 	enum kymo_layout layout;
 	uint8_t detail; /* of LIBRARY: enum kymo_library_type; of SCALAR: numpy's number for its kind */
-	bool is_derived; /* not the type itself that the layout is of, but one derived from it */
-	bool has_slots;	 /* it, or one that it derives from, was made by Python and has __slots__ ... */
-	uint64_t secret_slots; /* ... of the first 64 of these, from the first base on, those whose values are left out */
-	PyObject *fields; /* of a namedtuple: their names, a tuple; NULL: it is none */
+	bool is_derived; /* a type derived from the one that the layout belongs to */
+	bool has_slots;	 /* it, or one of its bases, was made by Python and has __slots__ ... */
+	uint64_t secret_slots; /* ... those of the first 64 slots, from the first base on, whose values are left out */
+	PyObject *fields; /* a namedtuple's field names, a tuple; NULL: not a namedtuple */
 };
 
 /* Give @python a cache; false with an exception set. */
@@ -62,8 +62,8 @@ bool kymo_value_types_attach(struct kymo_python *python);
 #define KYMO_VALUE_BASES 64U
 
 /*
- * Types that lay out an object of @type, from the first.  Bases beside this line have no slots: else they would lay it out differently.
- * Only those of classes made by Python are looked at.  Returns how many.
+ * The types that determine the layout of an object of @type, from the first.  Other bases have no slots: else they would change the
+ * layout.  Only classes made by Python are looked at.  Returns how many.
  */
 unsigned int kymo_value_layout_types(const PyTypeObject *type, const PyTypeObject *types[KYMO_VALUE_BASES]);
 
@@ -77,7 +77,7 @@ kymo_inline struct kymo_value_type *kymo_value_type_entry(struct kymo_value_type
 	return &types->entries[((uintptr_t)type >> 4) * 0x9e3779b97f4a7c15U >> (64 - KYMO_VALUE_TYPE_BITS)];
 }
 
-/* As kymo_value_type_of(), of what the cache has not. */
+/* As kymo_value_type_of(), for a type that is not in the cache. */
 const struct kymo_value_type *kymo_value_type_find(struct kymo_python *python, PyTypeObject *type);
 
 /* What is known of @type; valid until the next call. */
@@ -90,13 +90,13 @@ kymo_inline const struct kymo_value_type *kymo_value_type_of(struct kymo_python 
 	return kymo_value_type_find(python, type);
 }
 
-/* Forget all: what names are secret has changed. */
+/* Forget all: the secret names have changed. */
 void kymo_value_types_forget(struct kymo_python *python);
 
-/* True if objects of @type are what their fields are: of a dataclass, of attrs' or pydantic's classes. */
+/* True if objects of @type consist of their fields: a dataclass, a class of attrs or pydantic. */
 bool kymo_type_is_record(const PyTypeObject *type);
 
-/* What the class body of @type gave @name, by identity or content of keys that are str; NULL: not found. Borrowed. */
+/* The value that the class body of @type gave @name, by identity or content of keys that are str; NULL: not found. Borrowed. */
 PyObject *kymo_type_entry(const PyTypeObject *type, const char *name);
 
 #endif

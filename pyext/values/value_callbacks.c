@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What runs once per event where values are recorded: the event's values, then the event by the callback
- * that records it without.
+ * What runs once per event if values are recorded: the event's values, then the event by the callback
+ * that is used without values.
  *
- * The values lie behind the chunk's committed length until the event's own store publishes both, so that they are taken back where
- * the event is not recorded after all.  They must not be in another chunk: so there is room for both before they are written.
+ * The values lie behind the chunk's committed length until the event's own store publishes both, so they are taken back if the
+ * event is not recorded after all.  They must be in the event's chunk: so room for both is made before they are written.
  */
 #include "pyext/cpython/frames.h"
 
@@ -34,18 +34,18 @@ static struct kymo_producer *refill(PyObject *self, PyObject *code)
 	return p;
 }
 
-/* Have the stack told, and room for an event of @known and for @bytes of values before it.  False: the event is lost, and counted. */
+/* Write the stack, and make room for an event of @known and for @bytes of values before it.  False: the event is lost, and counted. */
 static kymo_out_of_line bool make_room(PyObject *self, const struct kymo_code *known, uint32_t bytes)
 {
 	struct kymo_producer *p = kymo_producer;
 
-	/* The next chunk, unless there is none yet. */
+	/* Open the next chunk, unless there is none yet. */
 	if (p->payload && (uint32_t)p->word + bytes >= p->chunk_limit)
 		p->limit = p->chunk_limit = 0;
 	return refill(self, (PyObject *)known->code);
 }
 
-/* Whoever decodes takes the event to be in @frame, so that the stack need not be told first. */
+/* True if the decoder assumes that the event is in @frame, so that the stack need not be written first. */
 kymo_inline bool is_placed(const struct kymo_value_recorder *values, const struct kymo_producer *p, const void *frame, bool enters)
 {
 	if (!values->is_flow)
@@ -61,7 +61,7 @@ kymo_inline bool has_room(const struct kymo_producer *p, uint32_t bytes)
 /* The event cannot be recorded. */
 static kymo_cold PyObject *lose(PyObject *self, PyObject *const *args)
 {
-	/* A task's start is not to be missed. */
+	/* A task's start must be noticed. */
 	if (((struct kymo_callback *)self)->event->kind == KYMO_PY_START && kymo_is_coroutine(args[0]))
 		kymo_task_now(python_of(self), args, true);
 	return kymo_skip_event(self, args[0]);
@@ -106,7 +106,7 @@ static kymo_out_of_line PyObject *record_after_values(PyObject *self, PyObject *
 	if (parts & OWN)
 		kymo_values_add(values, known, KYMO_VALUES_OWN, args[2]);
 	kymo_values_close(values);
-	/* Who decodes cannot know which generator of the same code goes on. */
+	/* The decoder cannot know which generator of the same code goes on. */
 	if (parts & SUSPEND)
 		kymo_values_forget_frame(values, frame);
 	after = p->word;
@@ -152,7 +152,7 @@ PyObject *kymo_variables_with_values(PyObject *self, PyObject *const *args, size
 	return with_values(self, args, nargs, names, 0);
 }
 
-/* Where it is raised, an exception has no frame but this one in its traceback. */
+/* True at the place of the raise: only this frame is in the exception's traceback. */
 static bool is_new(PyObject *exception)
 {
 	PyObject *traceback = PyExceptionInstance_Check(exception) ? ((PyBaseExceptionObject *)exception)->traceback : NULL;

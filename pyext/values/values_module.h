@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What tests call to see how a value is written, without a recording. */
+/* For tests: write a value without a recording. */
 #ifndef KYMO_PYEXT_VALUES_VALUES_MODULE_H
 #define KYMO_PYEXT_VALUES_VALUES_MODULE_H
 

@@ -14,7 +14,7 @@ static uint8_t byte_of(const digit *digits, size_t count, size_t at)
 	return (uint8_t)(two >> shift);
 }
 
-/* Cut to the most significant bytes, which tell how big it is. */
+/* Cut to the most significant bytes, which show how big it is. */
 static void put_long(struct kymo_value_writer *w, PyObject *object, size_t count)
 {
 	const digit *digits = ((PyLongObject *)object)->long_value.ob_digit;
@@ -137,7 +137,7 @@ static void write_dict(struct kymo_value_writer *w, PyObject *object)
 	kymo_value_list_end(w, &list);
 }
 
-/* start, stop and step; the last bytes of the room are those of what comes after. */
+/* start, stop and step; the last bytes of the room are kept for those that come after. */
 static void write_three(struct kymo_value_writer *w, enum kymo_value_kind kind, PyObject *const three[3])
 {
 	kymo_put_kind(w, kind);
@@ -172,7 +172,7 @@ static void write_complex(struct kymo_value_writer *w, PyObject *object)
 	kymo_put_fixed(w, &number.imag, sizeof(double));
 }
 
-/* True: @object is no value that is told by what it holds, but one of a kind. */
+/* True: @object is a singleton, and was written as such. */
 static bool write_singleton(struct kymo_value_writer *w, const PyObject *object)
 {
 	enum kymo_value_kind kind;
@@ -209,14 +209,14 @@ static bool has_identity(enum kymo_layout layout)
 	case KYMO_LAYOUT_SLICE:
 	case KYMO_LAYOUT_LIBRARY:
 	case KYMO_LAYOUT_SCALAR:
-	case KYMO_LAYOUT_ENUM: /* it has one, but its name says more */
+	case KYMO_LAYOUT_ENUM: /* it has a value, but its name says more */
 		return false;
 	default:
 		return true;
 	}
 }
 
-/* True: @object is of one of the builtins' layouts. */
+/* True: @object has the layout of a builtin, and was written. */
 static bool write_builtin(struct kymo_value_writer *w, PyObject *object, enum kymo_layout layout, PyObject *fields)
 {
 	switch (layout) {
@@ -299,7 +299,7 @@ static void write_other(struct kymo_value_writer *w, PyObject *object, const str
 	kymo_value_write_object(w, object);
 }
 
-/* What is told most, written as the rest of this file would; true: done.  There is room for a head. */
+/* The most frequent values, written as the rest of this file would; true: done.  There is room for a head. */
 kymo_inline bool write_often(struct kymo_value_writer *w, PyObject *object)
 {
 	const PyTypeObject *type = Py_TYPE(object);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writing what a Python object is, as format/value.h has it.
+ * Write a Python object in the form of format/value.h.
  *
- * An object is read where it lies, by the layout that its exact type, or the builtin that its type derives from, has in C.
- * Nothing of the program's runs, no object is made, no reference is taken or dropped, nothing is raised, the GIL is not let go: so
- * nothing that is read can go away meanwhile.  GIL held.
+ * An object is read in place, by the C layout of its exact type, or of the builtin that its type derives from.  None of the
+ * program's code runs, no object is made, no reference is taken or dropped, nothing is raised, the GIL is not released: so nothing
+ * that is read can go away meanwhile.  GIL held.
  */
 #ifndef KYMO_PYEXT_VALUES_WRITER_H
 #define KYMO_PYEXT_VALUES_WRITER_H
@@ -14,12 +14,12 @@
 #include "format/value.h"
 
 struct kymo_value_limits {
-	uint32_t depth;	     /* of values in values: of what is deeper, the head alone is written */
+	uint32_t depth;	     /* of values in values: only the head of deeper ones is written */
 	uint32_t items;	     /* of one container or object */
 	uint32_t text_bytes; /* of one str, bytes or int */
 };
 
-/* Objects that one value has told, and bits of the number of places for them. */
+/* The number of objects that one value remembers, and bits of the number of places for them. */
 #define KYMO_VALUES_SEEN 256
 #define KYMO_VALUES_SEEN_BITS 9
 
@@ -29,7 +29,7 @@ struct kymo_value_writer {
 	struct kymo_value_limits limits;
 	uint8_t *at, *end; /* what is written next, and behind the room that there is */
 	uint32_t depth;
-	/* Those that the value has told: by address, each in the first place from its own on that another @value left. */
+	/* Objects in this value: by address, each in the first place from its own on that is left from another @value. */
 	uint64_t value;
 	uint32_t seen_count;
 	struct kymo_value_seen {
@@ -38,7 +38,7 @@ struct kymo_value_writer {
 	} seen[1 << KYMO_VALUES_SEEN_BITS];
 };
 
-/* Begin a value, which has told no object yet. */
+/* Begin a value, which has no objects yet. */
 static inline void kymo_value_begin(struct kymo_value_writer *writer)
 {
 	writer->value++;
@@ -54,13 +54,13 @@ static inline void kymo_value_write(struct kymo_value_writer *writer, PyObject *
 	writer->write(writer, object);
 }
 
-/* What does that: every kind of value may hold any other. */
+/* The function that does so: every kind of value may hold any other. */
 void kymo_value_write_any(struct kymo_value_writer *writer, PyObject *object);
 
 /*
- * A number that differs, as far as that is cheap to see, when another object is at the same address or what it holds has changed: of
- * numbers, str and bytes the length and what would be told, of containers and plain instances the length and the addresses of the
- * items that would be told, of arrays the shape and the bytes that would be told.  0 for NULL.
+ * A number that differs, as far as that is cheap to see, when another object is at the same address or what it holds has changed:
+ * for numbers, str and bytes the length and the part that would be recorded; for containers and plain instances the length and the
+ * addresses of the items that would be recorded; for arrays the shape and the bytes that would be recorded.  0 for NULL.
  */
 uint64_t kymo_value_fingerprint(const struct kymo_value_limits *limits, PyObject *object);
 
