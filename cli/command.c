@@ -21,7 +21,7 @@ int kymo_usage_error(char *const *argv, const char *format, ...)
 	va_start(args, format);
 	length = vasprintf(&message, format, args);
 	va_end(args);
-	/* It may quote a configuration file, or a file's name. */
+	/* The message may quote a configuration file, or a file's name. */
 	fprintf(stderr, "%s: ", argv[0]);
 	kymo_text_put(stderr, length < 0 ? "out of memory" : message);
 	fputc('\n', stderr);

@@ -13,7 +13,7 @@ enum kymo_exit {
 	KYMO_EXIT_OK = 0,
 	KYMO_EXIT_FAILURE = 1,
 	KYMO_EXIT_USAGE = 2, /* the command line is wrong */
-	/* as a shell has them, of the command to be recorded */
+	/* as in a shell, for the command to be recorded */
 	KYMO_EXIT_CANNOT_RUN = 126,
 	KYMO_EXIT_NOT_FOUND = 127,
 };
@@ -29,15 +29,15 @@ int kymo_usage_error(char *const *argv, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Print the error to stderr and return KYMO_EXIT_FAILURE. */
 int kymo_report(const struct kymo_error *error);
-/* Print @value and a line feed to stdout, what could steer a terminal escaped.  0, or -1: it cannot be written as JSON. */
+/* Print @value and a line feed to stdout, terminal control characters escaped.  0, or -1: it cannot be written as JSON. */
 int kymo_put_json(const json_t *value, size_t flags);
-/* Parse a whole number; false: it is not one, which is reported. */
+/* Parse a whole number; false: it is not one, and that was reported. */
 bool kymo_parse_number(char *const *argv, const char *option, const char *text, uint64_t *value);
 
 /* A new JSON string; text that is not UTF-8 is replaced. */
 json_t *kymo_json_text(const char *text);
 
-/* What is to be shown of @path in the working directory @directory: what is below it is relative. */
+/* @path as shown in the working directory @directory: relative if it is below it. */
 const char *kymo_shown_path(const char *path, const char *directory);
 
 /* Events asked for by name: bits of enum kymo_event_kind. */

@@ -7,7 +7,7 @@
 
 #include "replay/trace/timeline.h"
 
-/* As docs/guide/recording.md has it; without a line feed. */
+/* As described in docs/guide/recording.md; without a line feed. */
 void kymo_event_put_json(FILE *out, const struct kymo_event *event);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values can make a trace large: says so once, while it is written. */
+/* Values can make a trace large: warns once, while it is written. */
 #ifndef KYMO_CLI_GROWTH_H
 #define KYMO_CLI_GROWTH_H
 
@@ -9,7 +9,7 @@
 struct kymo_growth {
 	const char *output;	/* the trace, which has another name while it is written */
 	const char *directory;	/* the working directory */
-	uint64_t began_ns;	/* when the recording did, on the monotonic clock */
+	uint64_t began_ns;	/* when the recording began, on the monotonic clock */
 	bool has_told;
 };
 

@@ -13,7 +13,7 @@
 #include "cli/python_choice.h"
 #include "replay/trace/timeline.h"
 
-/* Takes the package's folder, its version, the module and the words; nothing that the environment says is imported. */
+/* Takes the package's folder, its version, the module and the words; imports nothing that the environment names. */
 static const char code[] = "import sys\n"
 			   "if sys.version_info < (3, 12):\n"
 			   "    sys.exit(f'kymo: {sys.executable} is older than Python 3.12; name another with --python=PROGRAM')\n"
@@ -56,7 +56,7 @@ static int minor_of(const char *path)
 	return minor;
 }
 
-/* That of the first trace among the operands and the values of options; -1: not known. */
+/* The minor version of the first trace among the operands and the values of options; -1: not known. */
 static int recorded_minor(const struct kymo_words *words, char **operands)
 {
 	int minor = -1;
@@ -97,7 +97,7 @@ static int choose_python(const struct kymo_package *package, const struct kymo_w
 	if (minor >= 0 && kymo_python_of_environment(path) && kymo_python_minor(path) == minor)
 		return 0;
 	snprintf(name, sizeof name, "python3.%d", minor);
-	/* What is there by that name may be a script that finds no such Python. */
+	/* The program by that name may be a script that finds no such Python. */
 	if (minor >= 0 && !kymo_program_find(name, path) && kymo_python_minor(path) == minor)
 		return 0;
 	return kymo_python_choose(package, path, error);

@@ -18,7 +18,7 @@
 #define SECOND_NS 1000000000U
 #define PATIENCE_NS (2ULL * SECOND_NS) /* after a second SIGTERM */
 
-/* What a caller may send to us and means for the program. */
+/* Signals that a caller sends to us but means for the program. */
 static const int passed_on[] = {SIGINT,	SIGQUIT, SIGTERM,  SIGHUP, SIGUSR1,
 				SIGUSR2, SIGALRM, SIGWINCH, SIGCONT};
 
@@ -92,7 +92,7 @@ int kymo_launch_wait(pid_t pid, void (*look)(void *context), void *context, cons
 			look(context);
 		if (number <= 0 || number == SIGCHLD)
 			continue;
-		/* From the kernel, that is from the terminal: the program has got it, too. */
+		/* From the kernel, that is from the terminal: the program got it, too. */
 		if (info.si_code != SI_KERNEL)
 			kill(pid, number);
 		if (number == SIGTERM && ++terminations == 2)
@@ -127,13 +127,13 @@ int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *sess
 	uint64_t look_ns = 0;
 	sigset_t signals;
 
-	/* The program is no more: the signals that kymo_launch() blocked are for us now. */
+	/* The program has ended: the signals that kymo_launch() blocked are for us now. */
 	fill_waited(&signals);
 	/* Acquire: the file has its name when the state says so.  Pairs with the reader's release. */
 	while (kymo_load_acquire_u32(&page->reader_state) != KYMO_READER_CLOSED) {
 		int number = sigtimedwait(&signals, NULL, &step), status;
 
-		/* What the program has left behind may still be watched. */
+		/* Processes that the program left behind may still be watched. */
 		if (watcher && watcher->session_dir)
 			(void)kymo_watcher_serve(watcher, 0, &status);
 		if (number == SIGINT || number == SIGTERM || number == SIGHUP)

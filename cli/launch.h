@@ -22,19 +22,19 @@ int kymo_launch_fork(pid_t *pid, struct kymo_error *error);
 
 /*
  * Wait until @pid ends; pass on the signals that reach us and not it.  Returns its status as
- * from waitpid(), or -1 when it lives on though we were told twice to end.  @look: NULL, or
- * called with @context about once a second meanwhile.  @watcher: NULL, or serves those that are
- * watched.
+ * from waitpid(), or -1 if it lives on after a second signal asked us to end.  @look: NULL, or
+ * called with @context about once a second meanwhile.  @watcher: NULL, or serves the watched
+ * threads.
  */
 int kymo_launch_wait(pid_t pid, void (*look)(void *context), void *context, const struct kymo_watcher *watcher);
 
 /*
- * Wait until the trace is sealed and the session removed; a signal that asks us to end hastens
- * it.  0, or -1: the reader is gone without having sealed it.
+ * Wait until the trace is sealed and the session removed; a signal that asks us to end makes
+ * the reader seal it now.  0, or -1: the reader is gone and has not sealed it.
  */
 int kymo_launch_wait_for_reader(struct kymo_session_page *page, const char *session_dir, const struct kymo_watcher *watcher);
 
-/* The exit status for @status, or, where it was a signal, the same death. */
+/* Return the exit status for @status or, if it was a signal, end by the same signal. */
 int kymo_launch_end(int status);
 
 #endif

@@ -35,7 +35,7 @@ static int run_verb(const struct kymo_verb *verb, int argc, char **argv)
 	return verb->run(argc, argv);
 }
 
-/* Output that could not be written is a failure, and one that nobody reads a quiet one. */
+/* Output that could not be written is a failure, without a message if its reader has closed it. */
 static int finish_output(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -18,7 +18,7 @@ static void note_interrupt(int number)
 
 int kymo_open_trace(struct kymo_indexed *indexed, const char *verb, const char *path, bool keeps)
 {
-	/* Who types it twice does not want to wait. */
+	/* A second Ctrl-C ends it without waiting. */
 	struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = SA_RESTART | (int)SA_RESETHAND}, before;
 	struct kymo_progress progress;
 	struct kymo_error error;

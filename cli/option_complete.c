@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `kymo _complete`: what the scripts in cli/completions/ ask. */
+/* `kymo _complete`: called by the scripts in cli/completions/. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool begins_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* What a shell completes a value by, other than the words that are offered; the shells' scripts know these. */
+/* What a shell completes a value with, beside the words offered; the shells' scripts know these. */
 static const char *place_of(const char *value)
 {
 	static const struct {
@@ -89,7 +89,7 @@ static const char *place_of_operand(const char *operands, size_t at)
 	return !*operands || (at && !strstr(operands, "…")) ? "nothing" : place_of(operands + (*operands == '['));
 }
 
-/* Of the words after the verb, @words[count - 1] is the one to be completed.  What else may stand there. */
+/* Complete the last of the words after the verb, @words[count - 1].  Returns what else may stand there. */
 static const char *complete_verb(const struct kymo_verb *verb, char **words, int count)
 {
 	static const struct kymo_option help = {.name = "help", .help = "show this help"};

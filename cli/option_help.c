@@ -12,7 +12,7 @@ static size_t columns_of(const char *text, size_t bytes)
 	size_t columns = 0;
 
 	for (size_t i = 0; i < bytes; i++)
-		columns += (text[i] & 0xc0) != 0x80 && text[i] != '`'; /* of UTF-8, what begins a character */
+		columns += (text[i] & 0xc0) != 0x80 && text[i] != '`'; /* count bytes that begin a UTF-8 character */
 	return columns;
 }
 

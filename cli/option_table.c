@@ -18,7 +18,7 @@
 
 struct parsing {
 	const struct kymo_option *rows[MAX_OPTIONS];
-	char *places[MAX_OPTIONS]; /* what each fills; NULL: nothing */
+	char *places[MAX_OPTIONS]; /* place that each option fills; NULL: none */
 	struct kymo_words *words;  /* may be NULL */
 	struct option names[MAX_OPTIONS + 2];
 	char letters[2 * MAX_OPTIONS + 8];
@@ -53,7 +53,7 @@ static void prepare_parsing(struct parsing *parsing, const struct kymo_verb *ver
 	parsing->names[names] = (struct option){"help", no_argument, NULL, HELP};
 }
 
-/* As messages name it. */
+/* The option's name in messages. */
 static const char *name_of(const struct kymo_option *row, char name[64])
 {
 	if (row->name)
@@ -105,7 +105,7 @@ static bool keep_word(struct parsing *parsing, const char *name, const char *val
 	return is_kept;
 }
 
-/* False: @text is no value of row @i, which is reported. */
+/* False: @text is not a valid value of row @i, and that was reported. */
 static bool fill_option(struct parsing *parsing, size_t i, const char *text)
 {
 	const struct kymo_option *row = parsing->rows[i];
@@ -234,7 +234,7 @@ int kymo_options_parse(const struct kymo_verb *verb, int argc, char **argv, void
 			break;
 	}
 	if (status < 0 && !verb->is_command) {
-		/* As if they had stood behind all options. */
+		/* As if the operands had stood behind all options. */
 		optind -= (int)operands;
 		memcpy(argv + optind, kept, operands * sizeof *kept);
 		if (!check_operands(verb, argv, (size_t)(argc - optind)))

@@ -12,7 +12,7 @@
 
 #include "cli/words.h"
 
-/* What an option fills; without a value, by each time that it is given. */
+/* The type that an option fills; options without a value count each time that they are given. */
 enum kymo_option_type {
 	KYMO_OPTION_FLAG,     /* bool */
 	KYMO_OPTION_WORD,     /* const char * */
@@ -21,11 +21,11 @@ enum kymo_option_type {
 	KYMO_OPTION_COUNT,    /* uint64_t, from 1 on */
 	KYMO_OPTION_TIME,     /* int64_t: nanoseconds */
 	KYMO_OPTION_DURATION, /* the same, from 0 on */
-	KYMO_OPTION_KINDS,    /* uint64_t: bits of enum kymo_event_kind, of all that are named */
+	KYMO_OPTION_KINDS,    /* uint64_t: bits of enum kymo_event_kind, one for each that is named */
 	KYMO_OPTION_LIST,     /* struct kymo_words: each value */
 	KYMO_OPTION_OPERANDS, /* struct kymo_words: the value, and the operands that follow it */
-	KYMO_OPTION_PASSED,   /* nothing: it is among the words alone */
-	KYMO_OPTION_LAST,     /* const char *: what follows the value is no option */
+	KYMO_OPTION_PASSED,   /* nothing: it is only among the words */
+	KYMO_OPTION_LAST,     /* const char *: the words after the value are not options */
 };
 
 struct kymo_option {
@@ -34,14 +34,14 @@ struct kymo_option {
 	enum kymo_option_type type;
 	bool is_required;
 	size_t place;	     /* offset in what the table fills */
-	const char *value;   /* what its value is called, by which shells complete it: FILE, DIR, TRACE, PROGRAM */
+	const char *value;   /* name of its value, by which shells complete it: FILE, DIR, TRACE, PROGRAM */
 	const char *choices; /* values, with spaces between them; NULL: any */
 	/* Text; in both, `quoted` is printed in another face by the manual page, and --option, NAME, $VARIABLE and kymo-verb(1), too. */
 	const char *help; /* without a period */
 	const char *more; /* sentences for the manual page alone; NULL: none */
 };
 
-/* Rows that end with one without help; several verbs may share them. */
+/* Rows; the last one has no help.  Several verbs may share them. */
 struct kymo_option_table {
 	const struct kymo_option *rows;
 	size_t place; /* offset of what they fill in what the verb fills */
@@ -63,8 +63,8 @@ struct kymo_verb {
 };
 
 /*
- * Read the command line into @into and, as the words name=value, into @words; either may be NULL.  --help prints @verb's help.
- * Returns an exit status, with everything said, or -1 to go on: as many operands as @verb takes are from optind on.
+ * Read the command line into @into and, as the words name=value, into @words; either may be NULL. --help prints @verb's help.
+ * Returns an exit status, with all messages printed, or -1 to go on: the operands, as many as @verb takes, are from optind on.
  */
 KYMO_MUST_CHECK
 int kymo_options_parse(const struct kymo_verb *verb, int argc, char **argv, void *into, struct kymo_words *words);
@@ -77,7 +77,7 @@ void kymo_options_put_help(FILE *out, const struct kymo_verb *verb);
 const struct kymo_option *kymo_options_next(const struct kymo_verb *verb, const struct kymo_option *row,
 					    const struct kymo_option_table **table);
 
-/* `kymo _complete WORD…`: what the last word may become, a line each, and one that says what else. */
+/* `kymo _complete WORD…`: completions of the last word, one a line, and a line that says what else may stand there. */
 int kymo_complete(const struct kymo_verb *const verbs[], int argc, char **argv);
 
 /* `kymo _options`: all tables as JSON. */

@@ -46,7 +46,7 @@ int kymo_output_file_open(struct kymo_output_file *file, const char *path, bool 
 		return kymo_fail(error, -EISDIR, "cannot write %s: it is a folder", path);
 	if (exists && !is_in_place && !is_forced)
 		return kymo_fail(error, -EEXIST, "%s already exists; use -f to replace it", path);
-	/* Of a link, what it leads to is replaced. */
+	/* If it is a link, its target is replaced. */
 	if (!exists || !realpath(path, file->name))
 		snprintf(file->name, sizeof file->name, "%s", path);
 	if (!is_in_place && snprintf(file->temporary, sizeof file->temporary, "%s.%ld.incomplete", file->name,
@@ -66,7 +66,7 @@ int kymo_output_file_open(struct kymo_output_file *file, const char *path, bool 
 
 int kymo_output_file_check(struct kymo_output_file *file, struct kymo_error *error)
 {
-	/* What stdio could not write it forgets; the cause shows again. */
+	/* stdio drops what it could not write, and the cause; writing again shows the cause. */
 	if (!ferror_unlocked(file->out))
 		return 0;
 	return kymo_fail(error, errno ? -errno : -EIO, "cannot write %s: %s", file->path, strerror(errno ? errno : EIO));
@@ -76,7 +76,7 @@ static int give_name(const struct kymo_output_file *file)
 {
 	if (file->is_forced)
 		return rename(file->temporary, file->name) ? -errno : 0;
-	/* Another may have made it meanwhile. */
+	/* Another process may have made it meanwhile. */
 	if (!renameat2(AT_FDCWD, file->temporary, AT_FDCWD, file->name, RENAME_NOREPLACE))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)

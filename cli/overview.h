@@ -13,7 +13,7 @@ struct kymo_overview {
 
 void kymo_overview_close(struct kymo_overview *overview);
 
-/* Open @path, and show how far that is as the work of @what.  Returns an exit status, not KYMO_EXIT_OK: reported. */
+/* Open @path, and show the progress as that of @what.  Returns an exit status; if it is not KYMO_EXIT_OK, the error was reported. */
 int kymo_overview_open(struct kymo_overview *overview, const char *what, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How far long work on a trace has come, on a terminal. */
+/* Progress of long work on a trace, on a terminal. */
 #ifndef KYMO_CLI_PROGRESS_H
 #define KYMO_CLI_PROGRESS_H
 
@@ -19,8 +19,8 @@ struct kymo_progress {
 };
 
 /*
- * If stderr is a terminal and the work is not over within a second, show there from then on
- * how far @watch says that it is.  Nothing else may be printed before kymo_progress_end().
+ * If stderr is a terminal and the work is not over within a second, show @watch's progress
+ * there from then on.  Nothing else may be printed before kymo_progress_end().
  */
 void kymo_progress_begin(struct kymo_progress *progress, const char *what,
 			 const struct kymo_watch *watch);

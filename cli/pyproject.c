@@ -10,7 +10,7 @@
 
 #include "cli/python_choice.h"
 
-/* Prints the table, without that of the pytest plugin, or as a string what is wrong with the file. */
+/* Prints the table, without that of the pytest plugin, or a string that says what is wrong with the file. */
 static const char reading_code[] =
 	"import json, sys, tomllib\n"
 	"def text(value):\n"
@@ -24,7 +24,7 @@ static const char reading_code[] =
 	"except Exception as error:\n"
 	"    print(json.dumps(f'{type(error).__name__}: {error}'))\n";
 
-/* May the file have the table? */
+/* True if the file may have the table. */
 static bool names_us(const char *path)
 {
 	static const char name[] = "tool.kymo";

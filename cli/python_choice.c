@@ -29,7 +29,7 @@ static bool is_package(struct kymo_package *package, const char *folder)
 	return !access(file, R_OK);
 }
 
-/* Beside the program in a build folder, or where an installation has it. */
+/* Beside the program in a build folder, or at its place in an installation. */
 int kymo_package_find(struct kymo_package *package, struct kymo_error *error)
 {
 	static const char *const places[] = {
@@ -145,8 +145,9 @@ int kymo_python_ask(const char *python, const char *code, const char *argument, 
 }
 
 /*
- * The minor version of the Python 3 at @path, and how the names of its extensions begin.  Its
- * real name tells, or, where that is another or a script that chooses an interpreter, it does.
+ * The minor version of the Python 3 at @path, and how the names of its extensions begin.
+ * Found from its real name or, if that says nothing or it is a script that chooses an
+ * interpreter, by running it.
  */
 static int find_version(const char *path, char suffix[64])
 {
@@ -199,7 +200,7 @@ static int check_version(const struct kymo_package *package, const char *path,
 	return 0;
 }
 
-/* The first of at most @limit programs called @name on PATH that can be recorded; else @error grows. */
+/* The first of at most @limit programs called @name on PATH that can be recorded; else adds to @error. */
 static bool find_recordable(const struct kymo_package *package, const char *name, unsigned limit,
 			    char path[PATH_MAX], struct kymo_error *error)
 {
@@ -217,7 +218,7 @@ static bool find_recordable(const struct kymo_package *package, const char *name
 	return false;
 }
 
-/* That of the environment which this program was run from by path: its name on PATH says nothing of what is wanted. */
+/* The Python of the environment from which this program was run by path; if it was found on PATH, its place says nothing. */
 static bool find_beside(char path[PATH_MAX])
 {
 	static const char *const marks[] = {"pyvenv.cfg", "conda-meta"};

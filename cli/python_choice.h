@@ -19,8 +19,8 @@ KYMO_MUST_CHECK
 int kymo_package_find(struct kymo_package *package, struct kymo_error *error);
 
 /*
- * The interpreter of the active virtual environment, else of the one, or of Conda's, that this
- * program was run from by path.  False: neither is there.
+ * The interpreter of the active virtual environment, else of the virtual or Conda environment
+ * from which this program was run by path.  False: there is neither.
  */
 KYMO_MUST_CHECK
 bool kymo_python_of_environment(char path[PATH_MAX]);
@@ -33,7 +33,7 @@ KYMO_MUST_CHECK
 int kymo_python_choose(const struct kymo_package *package, char path[PATH_MAX],
 		       struct kymo_error *error);
 
-/* The minor version of the Python 3 at @path; -1: it does not run as one. */
+/* The minor version of the Python 3 at @path; -1: it is not a Python 3 that runs. */
 KYMO_MUST_CHECK
 int kymo_python_minor(const char *path);
 
@@ -45,7 +45,7 @@ KYMO_MUST_CHECK
 int kymo_python_ask(const char *python, const char *code, const char *argument, char *answer,
 		    size_t bytes);
 
-/* Find program @name as execvp() would.  0, -ENOENT, or -EACCES: it is not to be executed. */
+/* Find program @name as execvp() would.  0, -ENOENT, or -EACCES: it cannot be executed. */
 KYMO_MUST_CHECK
 int kymo_program_find(const char *name, char path[PATH_MAX]);
 

@@ -93,7 +93,7 @@ const struct kymo_option kymo_record_rows[] = {
 	{0},
 };
 
-/* A value for each time it is given, or one of which the last counts, or none. */
+/* One value, of which the last counts; none; or a value for each time that it is given. */
 enum setting_kind { WORD, FLAG, LIST };
 
 static enum setting_kind kind_of(enum kymo_record_option option)
@@ -131,7 +131,7 @@ static void variable_name(const char *option, char name[32])
 		name[at] = name[at] == '-' ? '_' : (char)toupper((unsigned char)name[at]);
 }
 
-/* A path, as the filter of code objects has it; else the name of a module. */
+/* True for a path, as in the filter of code objects; else it is the name of a module. */
 static bool is_path(const char *source)
 {
 	size_t length = strlen(source);
@@ -175,7 +175,7 @@ static int set_source(Kymo__Config *config, const struct kymo_words *given, cons
 	return result;
 }
 
-/* Put the values of @option where they belong. */
+/* Store the values of @option. */
 static int apply_option(struct reading *reading, enum kymo_record_option option, struct kymo_error *error)
 {
 	struct kymo_record_options *options = reading->options;
@@ -311,7 +311,7 @@ static int find_setting(const char *name)
 	return -1;
 }
 
-/* Take from the file what is not given yet. */
+/* Take options that are not given yet from the file. */
 static int read_file(struct reading *reading, struct kymo_error *error)
 {
 	json_t *table, *values;
@@ -344,7 +344,7 @@ static int read_file(struct reading *reading, struct kymo_error *error)
 	return result;
 }
 
-/* Apply @option with, where that fails, what it is called where it was given. */
+/* Apply @option; a failure's message has its name as it was given. */
 static int apply_given(struct reading *reading, enum kymo_record_option option,
 		       struct kymo_error *error)
 {
@@ -363,7 +363,7 @@ static int apply_given(struct reading *reading, enum kymo_record_option option,
 	return result;
 }
 
-/* What the command line has left open. */
+/* Fill in what the command line left open. */
 static int complete_options(struct reading *reading, struct kymo_error *error)
 {
 	struct kymo_words *given = reading->options->given;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The options of `kymo record`.  Each is taken from the command line; where it is not there,
- * from its KYMO_* variable; where that is not set, from [tool.kymo] in the nearest pyproject.toml.
+ * The options of `kymo record`.  Each is taken from the command line; if not given there, from its
+ * KYMO_* variable; if that is not set, from [tool.kymo] in the nearest pyproject.toml.
  */
 #ifndef KYMO_CLI_RECORD_OPTIONS_H
 #define KYMO_CLI_RECORD_OPTIONS_H
@@ -45,16 +45,16 @@ struct kymo_record_options {
 	const char *flag;    /* "-m", "-c" or NULL */
 	const char *flag_value;
 	const char *module, *code; /* of the flags; NULL: not given */
-	uint64_t attempts; /* at most, until one fails; 0: once, whatever comes of it */
+	uint64_t attempts; /* at most this many, until one fails; 0: record once, whatever happens */
 	struct kymo_words given[KYMO_RECORD_OPTIONS];
 };
 
-/* Of enum kymo_record_option, and then what only the command line has. */
+/* By enum kymo_record_option, then the options that only the command line has. */
 extern const struct kymo_option kymo_record_rows[];
 
 /*
  * Fill @options by the tables of @verb; optind is then the first word of what is to be recorded.  Returns an exit
- * status, with everything said, or -1 to go on.  Free @options in either case.
+ * status, with all messages printed, or -1 to go on.  Free @options in either case.
  */
 KYMO_MUST_CHECK
 int kymo_record_options_parse(struct kymo_record_options *options, const struct kymo_verb *verb, int argc, char **argv,

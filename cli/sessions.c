@@ -146,7 +146,7 @@ out:
 	return result;
 }
 
-/* Others that belong to a recording have it in their environment. */
+/* Other processes of a recording have it in their environment. */
 static bool find_in_environment(pid_t pid, char dir[PATH_MAX])
 {
 	static const char name[] = "KYMO_SESSION=";
@@ -233,7 +233,7 @@ int kymo_session_of_trace(const char *path, char dir[PATH_MAX])
 	if (session) {
 		search.id = session->id;
 		look_at_session(session->folder, &search);
-		/* Older ones do not tell it. */
+		/* Older recordings do not have it. */
 		if (!search.is_found && session->config && session->config->session_dir[0] == '/')
 			visit_base(session->config->session_dir, look_at_session, &search);
 		if (!search.is_found)

@@ -11,14 +11,14 @@
 #include "format/metadata.pb-c.h"
 
 /*
- * Call @visit for each session folder of this user: in the places where they are made, in what KYMO_SESSION_DIR
- * names, and wherever a reader runs.
+ * Call @visit for each session folder of this user: in the places where they are made, in KYMO_SESSION_DIR, and
+ * wherever a reader runs.
  */
 void kymo_sessions_visit(void (*visit)(const char *dir, void *context), void *context);
 
 /*
- * Read what the session in @dir says of itself: a copy of its page, and its configuration,
- * to be freed with kymo__config__free_unpacked().  0, or -EBADMSG.
+ * Read the session in @dir: a copy of its page, and its configuration, to be freed with
+ * kymo__config__free_unpacked().  0, or -EBADMSG.
  */
 KYMO_MUST_CHECK
 int kymo_session_read(const char *dir, struct kymo_session_page *page, Kymo__Config **config);

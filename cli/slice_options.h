@@ -12,10 +12,10 @@ extern const struct kymo_option kymo_part_options[];
 /* … and, beside those, for verbs that show calls. */
 extern const struct kymo_option kymo_call_options[];
 
-/* For those of them that fold what is not the project's code; what they fill is in the Python package. */
+/* For verbs that fold code that is not the project's; what they fill is in the Python package. */
 extern const struct kymo_option kymo_profile_options[];
 
-/* As kymo_contexts_find(), if a test is asked for; -ENOENT: there is none of that name. */
+/* As kymo_contexts_find(), if a test is given; -ENOENT: there is none of that name. */
 KYMO_MUST_CHECK
 int kymo_slice_find_contexts(const struct kymo_slice *slice, struct kymo_timeline *timeline, struct kymo_contexts *contexts,
 			     struct kymo_error *error);

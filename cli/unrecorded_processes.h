@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What verbs say of processes that a trace knows of but that are not recorded. */
+/* What verbs say about processes that a trace names but that are not recorded. */
 #ifndef KYMO_CLI_UNRECORDED_PROCESSES_H
 #define KYMO_CLI_UNRECORDED_PROCESSES_H
 
@@ -11,7 +11,7 @@
 /* The next one from kept[*@at] on, which is advanced behind it; NULL: there are no more. */
 const Kymo__Unrecorded *kymo_unrecorded_next(const struct kymo_definitions *definitions, size_t *at);
 
-/* Its command line, or whose fork it is, or how many there are, escaped, to stdout. */
+/* Print its command line, or its parent if it is a fork, or how many there are, escaped, to stdout. */
 void kymo_unrecorded_put_command(const struct kymo_definitions *definitions, const Kymo__Unrecorded *unrecorded);
 
 /* Print each in two lines, or only that with this @pid; 0: all. */

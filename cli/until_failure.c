@@ -41,7 +41,7 @@ static void print_attempt(const struct kymo_attempts *attempts, uint64_t number,
 	fputc('\n', stderr);
 }
 
-/* `kymo diff`, to where all that Kymo says goes. */
+/* Run `kymo diff`, with its output to stderr. */
 static void show_difference(const char *passed, const char *failed)
 {
 	struct kymo_error error;
@@ -84,7 +84,7 @@ int kymo_record_until_failure(const struct kymo_attempts *attempts, void *contex
 		if (result < 0)
 			return kymo_report(&error);
 		status = kymo_launch_wait(pid, NULL, NULL, NULL);
-		/* What could not be recorded has been said. */
+		/* An error of recording has been reported. */
 		if (is_interrupted(status) || access(attempts->output, F_OK))
 			return kymo_launch_end(status);
 		if (status) {

@@ -10,14 +10,14 @@ struct kymo_attempts {
 	const char *output;    /* absolute: the trace of each */
 	const char *directory; /* the working directory */
 	uint64_t limit;
-	bool may_replace; /* what lies where the trace of one that passed goes */
+	bool may_replace; /* an existing file at the place of the passed attempt's trace */
 	/* Record once, in a process of its own; returns its exit status, or ends by a signal. */
 	int (*record)(void *context);
 };
 
 /*
- * Make attempts until one fails.  The trace of the last one that passed gets "-passed" before its suffix; where there are
- * both, say where they part.  Returns an exit status, or ends as the failing one did.
+ * Make attempts until one fails.  The trace of the last one that passed gets "-passed" before its suffix; if there are
+ * both, print where they diverge.  Returns an exit status, or ends as the failing one did.
  */
 int kymo_record_until_failure(const struct kymo_attempts *attempts, void *context);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `kymo diff`: where two recorded runs parted. */
+/* `kymo diff`: where two recorded runs diverged. */
 #include <errno.h>
 #include <getopt.h>
 #include <spawn.h>
@@ -17,7 +17,7 @@
 #include "replay/diff/diff.h"
 #include "replay/trace/describe.h"
 
-/* As diff(1) has them. */
+/* Exit statuses as in diff(1). */
 enum {
 	SAME = 0,
 	DIFFERENT = 1,
@@ -36,7 +36,7 @@ struct wanted {
 
 static int report_trouble(const struct kymo_error *error)
 {
-	/* The script that makes the page says itself what is wrong. */
+	/* The script that makes the page reports its errors itself. */
 	if (*error->message)
 		kymo_report(error);
 	return FAILURE;
@@ -120,7 +120,7 @@ static int open_side(struct kymo_side *side, const struct wanted *wanted, const 
 
 	if (result)
 		return result;
-	/* Of what is rebuilt, jumps tell nothing that lines and branches do not. */
+	/* Rebuilt jumps show nothing that lines and branches do not. */
 	side->timeline.rebuilt_kinds &= ~(UINT64_C(1) << KYMO_JUMP);
 	kymo_progress_begin(&progress, wanted->verb, &side->timeline.trace.watch);
 	result = kymo_index_open(&side->index, &side->timeline, path, NULL, error);
@@ -169,7 +169,7 @@ static int compare_runs(const struct wanted *wanted)
 	return status;
 }
 
-/* What calls are left out: those that were named, and those that are by default.  NULL: no memory. */
+/* The calls that are left out: those that were named, and the default ones.  NULL: no memory. */
 static struct kymo_ignored *list_ignored(const struct wanted *wanted)
 {
 	size_t count = wanted->ignored.count, more = 0;

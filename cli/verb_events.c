@@ -89,7 +89,7 @@ static int print_events(struct kymo_timeline *timeline, struct wanted *wanted, s
 	if (result)
 		return result;
 	while (printed < wanted->limit && !ferror(stdout) && (result = kymo_merge_next(merge, &event, error)) > 0) {
-		/* What comes after this one happened after its lower bound. */
+		/* All that follows happened after this event's lower bound. */
 		if (event.t_ns - (int64_t)event.t_err_ns > wanted->slice.to_ns)
 			break;
 		if (!wants_event(wanted, &event))
@@ -144,7 +144,7 @@ static int run_events(int argc, char **argv)
 		wanted.kinds = UINT64_MAX;
 	if (kymo_timeline_open(&timeline, argv[optind], 0, &error))
 		return kymo_report(&error);
-	/* What is not asked for need not be rebuilt. */
+	/* Kinds that are not asked for need not be rebuilt. */
 	if (wanted.kinds != UINT64_MAX)
 		timeline.rebuilt_kinds = wanted.kinds;
 	status = find_test(&timeline, &wanted, &error) || print_events(&timeline, &wanted, &error) ? kymo_report(&error) : KYMO_EXIT_OK;

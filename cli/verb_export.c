@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `kymo export`: a trace in the formats of other tools; what the Python package writes is handed over to it. */
+/* `kymo export`: a trace in the formats of other tools; formats that the Python package writes are handed over to it. */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static const struct format {
 	const char *name, *help;
-	const char *module; /* of the Python package, which writes it; NULL: @write does */
+	const char *module; /* module of the Python package that writes it; NULL: @write does */
 	kymo_exporter write;
 	bool is_binary;
 	const char *title; /* of those that follow */
@@ -92,7 +92,7 @@ static int write_trace(char *const *argv, const struct wanted *wanted, const cha
 	kymo_progress_begin(&progress, argv[0], &timeline.trace.watch);
 	result = write_timeline(wanted, &timeline, &error);
 	kymo_progress_end(&progress);
-	/* What is wrong with stdout is told for all verbs in one place. */
+	/* Errors of stdout are reported for all verbs in one place. */
 	if (result && !ferror(stdout))
 		kymo_report(&error);
 	kymo_report_damage(&timeline.trace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `kymo index`: make what replaying needs to find its way in a long trace. */
+/* `kymo index`: make the index that replaying a long trace needs. */
 #include <getopt.h>
 #include <stdio.h>
 

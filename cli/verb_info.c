@@ -15,7 +15,7 @@
 #include "replay/trace/text.h"
 
 #define THREADS_SHOWN 20 /* of each process, as text */
-#define LARGE (64U << 20) /* where there are values: as kymo record has it */
+#define LARGE (64U << 20) /* for traces with values: as in kymo record */
 
 static const char *scope_name(const Kymo__Values *values)
 {
@@ -168,7 +168,7 @@ static void print_process(const struct kymo_overview *overview,
 	}
 }
 
-/* What kymo.start() and KYMO=1 have no place to say. */
+/* kymo.start() and KYMO=1 have no place to print this. */
 static void print_growth(const struct kymo_overview *overview)
 {
 	const Kymo__Session *session = overview->timeline.definitions.session;

@@ -20,8 +20,8 @@
 /* The processes as a tree: indices of definitions->processes, SIZE_MAX for none. */
 struct tree {
 	const struct kymo_definitions *definitions;
-	size_t *first; /* child; of the run itself behind the last process */
-	size_t *next;  /* child of the same parent */
+	size_t *first; /* first child; that of the run itself is behind the last process */
+	size_t *next;  /* next child of the same parent */
 };
 
 static size_t parent_of(const struct tree *tree, size_t process)
@@ -57,7 +57,7 @@ static void print_process(const struct kymo_timeline *timeline,
 	static const char *const origins[] = {"", "fork of it: ", "exec in it: ", ""};
 	char text[KYMO_DESCRIBE_BYTES];
 
-	/* Deeper than a line is long, the tree goes straight down. */
+	/* Below 40 levels the tree is no longer indented further. */
 	printf("%*s%-7" PRIu32 " %s", 2 * (depth < 40 ? (int)depth : 40), "", process->pid,
 	       origins[process->origin]);
 	kymo_process_put_command(stdout, process);

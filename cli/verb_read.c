@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * `kymo _read`: start the reader for a recording that a Python process began by itself.
- * Not for people: it returns when the trace file is open, or says why it is not.
+ * Not for users: it returns when the trace file is open, or prints why it is not.
  */
 #include "cli/command.h"
 #include "cli/option_table.h"

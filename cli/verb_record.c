@@ -35,7 +35,7 @@ struct recording {
 	char program[PATH_MAX];
 	struct kymo_words command;
 	struct kymo_watcher watcher;
-	int failure; /* exit status where the command is not run */
+	int failure; /* exit status if the command is not run */
 };
 
 static bool is_script(const char *word)
@@ -64,7 +64,7 @@ static void set_name(struct recording *recording, const char *from)
 		 length ? from : "x");
 }
 
-/* What is to be recorded cannot be run: exit as a shell would. */
+/* The command cannot be run: exit as a shell would. */
 static int cannot_run(struct recording *recording, int result)
 {
 	recording->failure = result == -ENOENT ? KYMO_EXIT_NOT_FOUND : KYMO_EXIT_CANNOT_RUN;
@@ -175,7 +175,7 @@ static int map_session(const char *dir, struct kymo_session_page **page, struct 
 	return result;
 }
 
-/* What a Python needs to find the session, and us. */
+/* Set what a Python needs to find the session, and us. */
 static int set_environment(const char *dir, struct kymo_error *error)
 {
 	const char *before = getenv("PYTHONPATH");
@@ -211,7 +211,7 @@ static void print_name(const struct recording *recording, const char *suffix)
 	fputs(suffix, stderr);
 }
 
-/* The one line at the end, where the reader has completed the trace. */
+/* Print the one line at the end, if the reader has completed the trace. */
 static void print_result(const struct recording *recording)
 {
 	char size[KYMO_TEXT_BYTES];
@@ -226,7 +226,7 @@ static void print_result(const struct recording *recording)
 					      : ", but no Python recorded anything: kymo ps may say why");
 }
 
-/* The same where it could not. */
+/* The same if it could not. */
 static void print_failure(const struct recording *recording, const struct kymo_error *error)
 {
 	char incomplete[PATH_MAX + 16];
@@ -244,7 +244,7 @@ static void print_failure(const struct recording *recording, const struct kymo_e
 	print_name(recording, ".incomplete\n");
 }
 
-/* Have the reader end; what it leaves is for nobody. */
+/* Make the reader end; its trace is thrown away. */
 static void discard_session(const struct recording *recording, struct kymo_session_page *page, const char *dir)
 {
 	kymo_store_release_u32(&page->stop_wanted, KYMO_STOP_DISCARD);
@@ -292,7 +292,7 @@ static int run_command(struct recording *recording, struct kymo_session_page *pa
 		return result;
 	}
 	recording->watcher = (struct kymo_watcher){0};
-	/* The program runs: that nobody sees where it ends is no reason to end it. */
+	/* The program runs: do not end it only because the watcher failed. */
 	if (recording->options.config.exact_end && kymo_watcher_begin(&recording->watcher, pid, dir, error))
 		kymo_report(error);
 	kymo_store_release_u32(&page->root_pid, (uint32_t)pid);
@@ -307,7 +307,7 @@ static int run_command(struct recording *recording, struct kymo_session_page *pa
 	return 0;
 }
 
-/* Wait for the trace, and say what became of it.  False: there is none by its name. */
+/* Wait for the trace, and print the result.  False: there is none by its name. */
 static bool end_session(const struct recording *recording, struct kymo_session_page *page, const char *dir)
 {
 	struct kymo_error error;
@@ -327,7 +327,7 @@ static bool end_session(const struct recording *recording, struct kymo_session_p
 	return true;
 }
 
-/* Once, into recording->output.  Returns an exit status, or ends as the command did. */
+/* Record once, into recording->output.  Returns an exit status, or ends as the command did. */
 static int record_once(struct recording *recording)
 {
 	struct kymo_session_page *page = NULL;

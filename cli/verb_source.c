@@ -21,7 +21,7 @@ static const struct kymo_traced_process *process_of(const struct kymo_timeline *
 	return NULL;
 }
 
-/* How many places of the name at @first there are, and how many of them are texts that processes kept. */
+/* Count the places of the name at @first, and those of them that are texts that processes kept. */
 static size_t count_of_name(const struct kymo_definitions *definitions, const struct kymo_source_place *first, size_t *kept)
 {
 	const struct kymo_source_place *place = first, *end = definitions->sources + definitions->source_count;
@@ -100,7 +100,7 @@ static int find_source(const struct kymo_definitions *definitions, const char *n
 	return *found ? 0 : kymo_fail(error, -ENOENT, "the trace has no source file %s", name);
 }
 
-/* Of the places of the name at *@place: text @number, or, of 0, the first one of a file, or the only one that was kept. */
+/* Choose among the places of the name at *@place: text @number or, for 0, the first one of a file, or the only one that was kept. */
 static int choose_text(const struct kymo_definitions *definitions, uint64_t number, const struct kymo_source_place **place,
 		  struct kymo_error *error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `kymo stats`: counts, for those who look after the recording itself. */
+/* `kymo stats`: counts about the recording itself. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>

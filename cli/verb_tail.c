@@ -25,7 +25,7 @@
 #define ALL_KINDS UINT64_MAX
 #define VALUE_COLUMNS 100
 
-/* Where the project's code ran long ago, or never, as in a thread of a library's: so many events of a thread are looked through. */
+/* How many events of a thread are searched if the project's code ran long ago, or never, as in a thread of a library. */
 #define MOST_LOOKED_THROUGH 1000000
 
 struct kept {
@@ -34,7 +34,7 @@ struct kept {
 	uint64_t folded; /* events of other code that come before it */
 };
 
-/* What is asked for, and the newest events of a thread that are. */
+/* What is asked for, and a thread's newest events of that kind. */
 struct newest {
 	struct kept *kept;
 	uint64_t room;
@@ -55,7 +55,7 @@ struct newest {
 	bool is_all;	 /* ... or shown, too */
 	uint64_t folded; /* since the last one that is kept */
 	struct kymo_event last_folded;
-	bool is_cut; /* more came before than was looked through */
+	bool is_cut; /* there are more events before those that were searched */
 };
 
 static bool is_omitted(struct newest *newest, const struct kymo_code *code)
@@ -84,7 +84,7 @@ static bool is_wanted(struct newest *newest, const struct kymo_event *event)
 	return newest->kinds >> event->kind & 1 && event->t_ns >= newest->from_ns && !is_omitted(newest, event->code);
 }
 
-/* Of what is wanted, what is shown itself. */
+/* True if a wanted event is shown itself, not only counted. */
 static bool is_shown(struct newest *newest, const struct kymo_event *event)
 {
 	return newest->is_all || kymo_shown_files_has(&newest->shown, event->code ? event->code->content : NULL);
@@ -100,14 +100,14 @@ static size_t near_end(const struct kymo_index_entry **chunks, size_t count, uin
 {
 	size_t chunk = count - 1;
 
-	/* How many the last one has is not known while it is open. */
+	/* The number of events in the last chunk is not known while it is open. */
 	for (; chunk; chunk--)
 		if (chunks[count - 1]->first_ordinal - chunks[chunk]->first_ordinal >= room)
 			break;
 	return chunk;
 }
 
-/* Values are in the chunk that the cursor holds, so they are written while it is there. */
+/* Values lie in the cursor's present chunk, so they are written while it is there. */
 static int keep_event(struct newest *newest, const struct kymo_event *event)
 {
 	struct kept *place = &newest->kept[newest->seen++ % newest->room];
@@ -177,7 +177,7 @@ static bool is_far_back(const struct newest *newest, const struct kymo_index_ent
 	       chunks[count - 1]->first_ordinal - chunks[chunk]->first_ordinal >= MOST_LOOKED_THROUGH;
 }
 
-/* How many of the stream's chunks begin before that. */
+/* The number of the stream's chunks that begin before that. */
 static size_t count_until(struct kymo_timeline *timeline, const struct kymo_stream *stream, const struct kymo_event *until)
 {
 	const struct kymo_index_entry **chunks = timeline->chunks + stream->first_chunk;
@@ -199,7 +199,7 @@ static int collect_stream(struct kymo_timeline *timeline, const struct kymo_stre
 	size_t count = newest->is_seeking ? stream->chunk_count : count_until(timeline, stream, &newest->until);
 	size_t chunk = count ? near_end(chunks, count, newest->room) : 0;
 
-	/* Where few of the events are wanted the way back is longer. */
+	/* If few of the events are wanted, go back further. */
 	for (;;) {
 		int result = collect_from_chunk(timeline, stream, chunk, newest, error);
 		size_t back = 2 * (count - chunk);
@@ -244,7 +244,7 @@ static void print_stream(const struct kymo_stream *stream, const struct newest *
 		const struct kept *kept = &newest->kept[i % newest->room];
 		const struct kymo_event *event = &kept->event;
 
-		/* What came before the first one is what -n leaves out. */
+		/* Events before the first one are those that -n leaves out. */
 		print_folded(newest, i > first_kept(newest) ? kept->folded : 0, false);
 		printf("    %14.6f  %-17s ", (double)event->t_ns / 1e9,
 		       kymo_event_kind_name(event->kind));
@@ -362,7 +362,7 @@ static int find_mark(struct kymo_timeline *timeline, struct newest *newest, stru
 			return result;
 		if (newest->seen && (!newest->until.stream || newest->kept[0].event.t_ns > newest->until.t_ns))
 			newest->until = newest->kept[0].event;
-		/* Further back than the one that was found nobody has to look. */
+		/* Do not search further back than the mark found. */
 		if (newest->until.stream)
 			newest->from_ns = newest->until.t_ns;
 	}
@@ -373,7 +373,7 @@ static int find_mark(struct kymo_timeline *timeline, struct newest *newest, stru
 	return kymo_fail(error, -ENOENT, "no mark '%s'", newest->mark);
 }
 
-/* When what is shown begins: so much before the mark, or the end of the trace. */
+/* When the shown part begins: that long before the mark, or before the end of the trace. */
 static int64_t start_of_last(struct kymo_timeline *timeline, const struct newest *newest)
 {
 	int64_t end_ns = newest->mark ? newest->until.t_ns : INT64_MIN;
@@ -416,7 +416,7 @@ static int tail_trace(const char *path, struct newest *newest)
 
 	if (kymo_timeline_open(&timeline, path, 0, &error))
 		return kymo_report(&error);
-	/* What is not asked for need not be rebuilt. */
+	/* Kinds that are not asked for need not be rebuilt. */
 	if (newest->kinds)
 		timeline.rebuilt_kinds = newest->kinds;
 	else
@@ -450,7 +450,7 @@ static int run_tail(int argc, char **argv)
 		status = kymo_usage_error(argv, "-n: %" PRIu64 " is too many; at most %d events are kept", newest.room, MAX_EVENTS);
 	else if (status < 0 && newest.is_all && newest.shown.file)
 		status = kymo_usage_error(argv, "--all and --file exclude each other");
-	/* Programs get all of it, unless they say what they want. */
+	/* JSON has all of it, unless the options say otherwise. */
 	newest.is_all |= newest.as_json && !newest.shown.file;
 	newest.folds = !newest.is_all && !newest.shown.file;
 	if (status < 0)

@@ -54,7 +54,7 @@ static void look_at_session(const char *dir, void *context)
 	}
 }
 
-/* The trace that is being written of the recording that @pid belongs to. */
+/* The trace that is being written by the recording of @pid. */
 static int find_trace(pid_t pid, char path[PATH_MAX], struct kymo_error *error)
 {
 	struct kymo_session_page page;
@@ -76,7 +76,7 @@ static int find_trace(pid_t pid, char path[PATH_MAX], struct kymo_error *error)
 	return result < PATH_MAX ? 0 : kymo_fail(error, -ENAMETOOLONG, "the name of the trace is too long");
 }
 
-/* True if @path is NAME.incomplete, and its reader goes on writing it. */
+/* True if @path is NAME.incomplete, and its reader still writes it. */
 static bool is_being_written(const char *path)
 {
 	size_t length = strlen(path);

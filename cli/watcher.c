@@ -20,7 +20,7 @@
 #include "format/flow.h"
 #include "format/record.h"
 
-/* A stop of its own kind, as <linux/ptrace.h> has it. */
+/* A kind of stop from <linux/ptrace.h>. */
 #define EVENT_STOP 128
 #define MAX_RINGS 65536U
 
@@ -36,7 +36,7 @@ static bool read_word(pid_t tid, uint64_t address, uint64_t *word)
 	return read_memory(tid, address, word, sizeof *word);
 }
 
-/* Where the frame is that the producer of @ring has on top, as CPython has it; UINT32_MAX: not known. */
+/* Where the top frame of @ring's producer is, as CPython counts; UINT32_MAX: not known. */
 static uint32_t find_place(pid_t tid, const struct kymo_frame_layout *layout, const struct kymo_ring_page *ring)
 {
 	/* Relaxed: the thread has stopped. */
@@ -48,7 +48,7 @@ static uint32_t find_place(pid_t tid, const struct kymo_frame_layout *layout, co
 	    !read_word(tid, producer + layout->producer_frame, &frame) ||
 	    !read_word(tid, producer + layout->producer_code, &known))
 		return UINT32_MAX;
-	/* Another program runs in the process, or the thread has no frame, or not the one that was there last. */
+	/* Another program runs in the process, or the thread has no frame, or not the last known one. */
 	if (thread != kymo_load_relaxed_u32(&ring->thread) || process != layout->process || !frame || !known ||
 	    !read_word(tid, frame + layout->frame_code, &code) || (code & layout->code_mask) != known ||
 	    !read_word(tid, frame + layout->frame_instruction, &instruction) ||
@@ -59,8 +59,8 @@ static uint32_t find_place(pid_t tid, const struct kymo_frame_layout *layout, co
 }
 
 /*
- * The thread may have been between two instructions, and further than the one that the interpreter has written down, unless it
- * was in a system call or has died of what it did itself.
+ * True if the thread may be further than the instruction that the interpreter has stored: between two instructions.  Not if it
+ * was in a system call or died by a signal that it caused itself.
  */
 static bool may_be_further(pid_t tid)
 {
@@ -95,7 +95,7 @@ static bool read_page(int folder, const char *name, int flags, void *page, size_
 	return *fd >= 0 && pread(*fd, page, bytes, 0) == (ssize_t)bytes;
 }
 
-/* Tell in the ring of thread @tid, if one in @folder is, where that was.  True: it is. */
+/* Write into the ring of thread @tid, if @folder has it, where the thread was.  True: it has. */
 static bool tell_ring(int folder, uint32_t number, pid_t tid, const struct kymo_frame_layout *layout)
 {
 	struct kymo_ring_page ring;
@@ -159,7 +159,7 @@ static int process_of(pid_t tid)
 	return process;
 }
 
-/* Thread @tid is about to end: have the session's memory tell where it was.  Of an earlier image of its process nothing is true. */
+/* Thread @tid is about to end: write into the session's memory where it was.  Folders of earlier images of its process do not count. */
 static void tell_end(const struct kymo_watcher *watcher, pid_t tid)
 {
 	DIR *sessions = opendir(watcher->session_dir);
@@ -184,7 +184,7 @@ static void serve_stop(const struct kymo_watcher *watcher, pid_t tid, int status
 	if (event == PTRACE_EVENT_EXIT)
 		tell_end(watcher, tid);
 	if (event == EVENT_STOP && (number == SIGSTOP || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU))
-		ptrace(PTRACE_LISTEN, tid, NULL, NULL); /* its process is stopped, and stays so */
+		ptrace(PTRACE_LISTEN, tid, NULL, NULL); /* its process is stopped, and must stay so */
 	else
 		ptrace(PTRACE_CONT, tid, NULL, (void *)(intptr_t)(event ? 0 : number));
 }
@@ -214,14 +214,14 @@ static void seize_children(pid_t pid, pid_t tid)
 		fclose(file);
 }
 
-/* The first thread of @pid has been seized: seize all that there were before that, and their children. */
+/* The first thread of @pid has been seized: seize all others that existed before, and their children. */
 static void seize_process(pid_t pid)
 {
 	bool has_more = true;
 	char path[32];
 
 	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	/* One that was seized in this round may have begun another before. */
+	/* A thread that was seized in this round may have begun another one before. */
 	while (has_more) {
 		DIR *tasks = opendir(path);
 
@@ -243,7 +243,7 @@ int kymo_watcher_begin(struct kymo_watcher *watcher, pid_t pid, const char *sess
 	if (!seize(pid))
 		return kymo_fail(error, -errno, "--exact-end: cannot watch the program: %s; what it does last is not known exactly",
 				 strerror(errno));
-	/* It has run since it was started. */
+	/* It has run since its start, and may have begun others. */
 	seize_process(pid);
 	watcher->session_dir = session_dir;
 	return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The watcher: sees threads of the recorded program end, and where they were then.
+ * The watcher: sees threads of the recorded program end, and where they ended.
  *
- * It has seized them with ptrace, which stops each at its end, while its memory is there still; see
- * docs/decisions/0012-where-threads-end.md for what that costs, and what else it changes.
+ * It seizes them with ptrace, which stops each at its end, while its memory still exists;
+ * docs/decisions/0012-where-threads-end.md has the costs and other effects.
  */
 #ifndef KYMO_CLI_WATCHER_H
 #define KYMO_CLI_WATCHER_H
@@ -22,7 +22,7 @@ KYMO_MUST_CHECK
 int kymo_watcher_begin(struct kymo_watcher *watcher, pid_t pid, const char *session_dir, struct kymo_error *error);
 
 /*
- * Serve all threads that have stopped; to be called whenever SIGCHLD came.  True: @pid has ended, and was reaped, with @status as
+ * Serve all threads that have stopped; to be called after each SIGCHLD.  True: @pid has ended, and was reaped, with @status as
  * from waitpid().
  */
 bool kymo_watcher_serve(const struct kymo_watcher *watcher, pid_t pid, int *status);
