@@ -7,8 +7,8 @@
 Every interpreter that starts where Kymo is installed may import this file: the rest is
 imported when it is first used.
 
-PYTEST_DONT_REWRITE: where a process is recorded from its start this is imported before pytest is, which would warn that
-it comes too late to rewrite it.  Where warnings are errors, no test would run.
+PYTEST_DONT_REWRITE: if a process is recorded from its start, this is imported before pytest, which would warn that it
+is too late to rewrite it.  If warnings are errors, no test would run.
 """
 
 __all__ = ["Cursor", "Error", "Event", "Events", "Frame", "PastValue", "Trace", "Value", "begin_segment",

@@ -39,7 +39,7 @@ TITLES = {
     "order": "threads in another order", "unknown": "not known: something is missing here",
 }
 AROUND = 6  # lines of context
-VALUE_CHARACTERS = 200  # of a value that are shown at once
+VALUE_CHARACTERS = 200  # of a value, shown at once
 SIDES = ("pass", "fail")
 
 
@@ -78,7 +78,7 @@ class Sources:
         return next((path for path, source in found.items() if source["name"] == wanted), None)
 
     def pair(self, difference: dict) -> tuple:
-        """Paths of the file in which it is, on both sides."""
+        """Paths of the file that contains it, on both sides."""
         paths = [None, None]
         for i, side in enumerate(SIDES):
             told = difference[side] or {}
@@ -90,7 +90,7 @@ class Sources:
         return tuple(paths)
 
     def aligned(self, paths: tuple) -> list:
-        """Rows of (number, line) on both sides; None where one has no such line."""
+        """Rows of (number, line) on both sides; None if a side has no such line."""
         if paths not in self.rows:
             left, right = ([] if path is None else self.files[side][path]["text"].splitlines() for side, path in zip(SIDES, paths))
             if left == right or not left or not right:
@@ -128,7 +128,7 @@ def marks_of(difference: dict) -> list:
 
 
 def code(sources: Sources, difference: dict) -> str:
-    """Both sources side by side, around the lines that are told."""
+    """Both sources side by side, around the lines that are reported."""
     paths, marks = sources.pair(difference), marks_of(difference)
     rows = sources.aligned(paths)
     wanted = set()
@@ -169,14 +169,14 @@ def variable(told: dict) -> str:
 
 
 def values(difference: dict) -> str:
-    """What the frame's variables held on both sides where these parted."""
+    """What the frame's variables held on both sides where they diverged."""
     rows = "".join(f"<tr><td>{variable(told)}</td><td class=pass>{value(told['pass'])}</td><td class=fail>{value(told['fail'])}</td></tr>"
                    for told in difference.get("values") or [])
     return f"<table class='values'><tr><th>values</th><th>PASS</th><th>FAIL</th></tr>{rows}</table>" if rows else ""
 
 
 def findings(report: dict) -> str:
-    """Values that differ while both still did the same."""
+    """Values that differed while both sides still did the same."""
     items = []
     for i, told in enumerate((report.get("values") or {}).get("first") or []):
         before = "" if told["lines_before"] is None else f", {told['lines_before']} lines before"

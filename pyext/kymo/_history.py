@@ -21,7 +21,7 @@ VALUES = {"all": 0, "brief": 1, "none": 2}
 
 
 class Event(NamedTuple):
-    """An event, as `kymo events --jsonl` has it.  Times are nanoseconds, offsets bytes of bytecode."""
+    """An event, with the fields of `kymo events --jsonl`.  Times are nanoseconds, offsets bytes of bytecode."""
 
     n: int
     k: int
@@ -42,17 +42,17 @@ class Event(NamedTuple):
     task: int | None
     task_name: str | None
     values_json: str | None
-    first_line: int | None = None  # of UNKNOWN after a thread's last event: what may have run lies between these
+    first_line: int | None = None  # of UNKNOWN after a thread's last event: what may have run lies between these lines
     last_line: int | None = None
 
     @property
     def values(self):
-        """What is told of variables here, by name: kymo.Value.  Those that are not have not changed, or were not recorded."""
+        """The values of variables recorded here, by name: kymo.Value.  Other variables have not changed, or were not recorded."""
         return {name: Value(told) for name, told in (self._told.get("values") or {}).items()}
 
     @property
     def value(self):
-        """What is returned, yielded or raised here: a kymo.Value, or None where it was not recorded."""
+        """What is returned, yielded or raised here: a kymo.Value, or None if it was not recorded."""
         return Value(self._told["value"]) if "value" in self._told else None
 
     @property
@@ -61,12 +61,12 @@ class Event(NamedTuple):
 
 
 class PastValue(NamedTuple):
-    """A value that a variable had from event `n` on: that of `line`, which was about to run, or of the return."""
+    """A value that a variable had from event `n` on: the event of `line`, which was about to run, or of the return."""
 
     n: int
     t_ns: int
     line: int | None
-    value: Value | None  # None: it had none any more
+    value: Value | None  # None: it no longer had one
 
 
 class Frame(NamedTuple):
@@ -136,7 +136,7 @@ _library = None
 
 
 def _check_range(name, number, bits):
-    """A number that C would take the low bits of is another one."""
+    """Reject a number that does not fit: C would take its low bits."""
     if not 0 <= operator.index(number) < 1 << bits:
         raise ValueError(f"{name} is {number}: must be from 0 to {(1 << bits) - 1}")
 
@@ -168,7 +168,7 @@ class Trace(Unique):
             raise failure(result, message.value, path)
         self._handle = handle
         self._path = os.path.abspath(os.fspath(path))
-        self._open = weakref.WeakSet()  # what reads it, to be closed first
+        self._open = weakref.WeakSet()  # its readers, to be closed first
         self._facts = None
 
     def __enter__(self):
@@ -200,7 +200,7 @@ class Trace(Unique):
 
     @property
     def facts(self):
-        """All that is no event, as a dict: command, directory, host, config, ending, processes, threads, marks …"""
+        """All that is not an event, as a dict: command, directory, host, config, ending, processes, threads, marks …"""
         handle = self._live
         if self._facts is None:
             memory = _library.kymo_history_describe(handle)
@@ -216,7 +216,7 @@ class Trace(Unique):
 
     @property
     def threads(self):
-        """The threads of all processes; others name them by their index here."""
+        """The threads of all processes; a thread's index here is its number elsewhere."""
         return self.facts["threads"]
 
     @property
@@ -229,20 +229,20 @@ class Trace(Unique):
 
     @property
     def losses(self):
-        """Where something is missing, as GAP and UNKNOWN events."""
+        """Places where something is missing, as GAP and UNKNOWN events."""
         return list(self.events(kinds=("GAP", "UNKNOWN")))
 
     def events(self, *, kinds=None, thread=None, start_ns=None, end_ns=None, files=None, values="all"):
         """The events of all threads, or one, in the order in which they happened: an iterator.
 
-        With `files`, those of code of these files, named as events name them, and those of no code, such as marks.
+        With `files`, only events of code in these files, named as in events, and those without code, such as marks.
 
-        `values`: "brief", types, lengths, numbers, short texts and attributes of what variables hold, which is faster; "none".
+        `values`: "brief": types, lengths, numbers, short texts and attributes of what variables hold, which is faster; or "none".
         """
         return Events(self, kinds, thread, start_ns, end_ns, files, values)
 
     def _last_values(self, threads, kinds, start_ns, end_ns, most):
-        """What replay/library/history.h says of kymo_history_last_values(); `threads`: true by number."""
+        """See kymo_history_last_values() in replay/library/history.h; `threads`: by number, true if wanted."""
         wanted, memory = _slice(None, VALUES["none"], kinds, start_ns, end_ns, None), c_void_p()
         self._check(_library.kymo_history_last_values(self._live, byref(wanted), bytes(threads), most, byref(memory)))
         try:
@@ -261,7 +261,7 @@ class Trace(Unique):
     def coverage(self, contexts=False):
         """How often each line and branch of each file ran: a kymo.coverage.model.Counts.
 
-        With contexts, in which of them each ran, too; Error, if the trace cannot tell.
+        With contexts, also those in which each ran; Error if the trace does not know them.
         """
         from kymo.coverage.counts import read
 
@@ -273,8 +273,8 @@ class Trace(Unique):
     ):  # fmt: skip
         """Calls and times of each function, by the calls that led to it: a kymo.profile.Profile.
 
-        `function`: only calls of functions whose qualified name is like this glob, with all that they call.  With `lines`,
-        of lines, and by the lines that call, too.
+        `function`: only calls of functions whose qualified name matches this glob, with all that they call.  With `lines`,
+        also of lines, and by calling lines.
         """
         from kymo.profile import Slice, read
 
@@ -285,10 +285,10 @@ class Trace(Unique):
     def arrow(
         self, *, columns=None, kinds=None, thread=None, start_ns=None, end_ns=None, files=None, function=None, test=None
     ):  # fmt: skip
-        """The events as a table for whatever reads Arrow, such as pyarrow, pandas, polars and DuckDB: a kymo.arrow.Table.
+        """The events as a table for readers of Arrow, such as pyarrow, pandas, polars and DuckDB: a kymo.arrow.Table.
 
-        `columns` are the names of those that are wanted.  `function`: only events of functions whose qualified name is
-        like this glob; `test`: what ran in it, or another context.  The others say the same as in events().
+        `columns` are the names of the wanted columns.  `function`: only events of functions whose qualified name
+        matches this glob; `test`: what ran in this test or other context.  The others are as in events().
         """
         from kymo.arrow import Table
 
@@ -297,7 +297,7 @@ class Trace(Unique):
                      function=function, test=test)  # fmt: skip
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """All events, for whatever reads Arrow: see arrow()."""
+        """All events, for readers of Arrow: see arrow()."""
         return self.arrow().__arrow_c_stream__(requested_schema)
 
     def cursor(self, place=None):
@@ -320,14 +320,14 @@ def _slice(thread, values, kinds, start_ns, end_ns, files):
 
 
 class Events(Unique):
-    """Events of a trace, once, from the first to the last.  It is closed when it is over, or nobody has it any more."""
+    """Events of a trace, once, from the first to the last.  It is closed at its end, or when it is garbage-collected."""
 
     def __init__(self, trace, kinds, thread, start_ns, end_ns, files, values):
         self._trace, self._handle = trace, c_void_p()
         if values not in VALUES:
             raise ValueError(f"values={values!r}: must be one of {', '.join(VALUES)}")
         wanted = _slice(thread, VALUES[values], kinds, start_ns, end_ns, files)
-        self._slice = wanted  # the library goes on reading it
+        self._slice = wanted  # the library still reads it
         trace._check(_library.kymo_history_events_open(trace._live, byref(wanted), byref(self._handle)))
         trace._open.add(self)
         self._batch, self._at, self._count = _Event.array(BATCH), 0, 0
@@ -339,7 +339,7 @@ class Events(Unique):
     def __next__(self):
         if self._handle is None:
             if not self._is_over:
-                self._trace._live  # noqa: B018 - a trace that was closed meanwhile is no end of it
+                self._trace._live  # noqa: B018 - if the trace was closed meanwhile, this is not the end
             raise StopIteration
         if self._at == self._count:
             read = _library.kymo_history_events_read(self._handle, self._batch, BATCH)
@@ -410,7 +410,7 @@ class Cursor(Unique):
         return self._move(True, OVER)
 
     def step_out(self):
-        """To where this frame is left."""
+        """To the place where this frame is left."""
         return self._move(True, OUT)
 
     def resume(self):
@@ -450,7 +450,7 @@ class Cursor(Unique):
         self._trace._check(_library.kymo_history_cursor_goto(self._live, as_bytes(place)))
 
     def switch(self, thread):
-        """To where `thread` is at this moment; False if it has not begun."""
+        """To the place where `thread` is at this moment; False if it has not begun."""
         _check_range("thread", thread, 32)
         return bool(self._trace._check(_library.kymo_history_cursor_switch(self._live, thread)))
 
@@ -480,11 +480,11 @@ class Cursor(Unique):
 
     @property
     def variables(self):
-        """What the variables of the innermost frame held: see variables_of()."""
+        """The values of the innermost frame's variables: see variables_of()."""
         return self.variables_of(0)
 
     def variables_of(self, frame):
-        """What the variables of `stack[frame]` held before this event, as far as they were recorded: kymo.Value by name."""
+        """The values that the variables of `stack[frame]` held before this event, as far as recorded: kymo.Value by name."""
         told = self._json(_library.kymo_history_cursor_variables, frame)
         return {name: Value(value) for name, value in told.items()}
 
@@ -500,9 +500,9 @@ class Cursor(Unique):
         return self._trace._check(result)
 
     def break_at(self, file, line, condition=None):
-        """Stop at this line, which the file must have; returns the number of the break.  `condition`: an expression in Python's syntax
-        over variables, where they were recorded, and hits, depth, line, file, function, caller, exception, thread, thread_name, pid, time.
-        It does not stop where that is not known."""
+        """Stop at this line, which the file must have; returns the number of the break. `condition`: an expression in Python's syntax
+        over recorded variables and hits, depth, line, file, function, caller, exception, thread, thread_name, pid, time.
+        It does not stop if the condition's value is not known."""
         _check_range("line", line, 31)
         return self._break(LINE, file, line, condition)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libkymo-replay, and what goes to it and comes from it: for all that call it."""
+"""libkymo-replay, and the types that it takes and returns: for all callers."""
 
 import ctypes
 import os
@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 class Error(OSError):
-    """What the library could not do."""
+    """An error of the library."""
 
 
 def failure(result, message, path=None):
-    """The Error of a call that returned `result`; a message of a file begins with its name, which an OSError has apart."""
+    """The Error of a call that returned `result`; OSError has the file name that begins its message as an attribute."""
     if path is None:
         return Error(-result, as_text(message))
     path = os.fspath(path)
@@ -19,28 +19,28 @@ def failure(result, message, path=None):
 
 
 class Unique:
-    """What holds memory of the library: a second object that gave it back as well would take it from the first."""
+    """Owns memory of the library; not to be copied, since two owners would free it twice."""
 
     def __reduce_ex__(self, protocol):
         raise TypeError(f"cannot copy or pickle a {type(self).__name__}: it has open resources; open the trace again")
 
 
 class Sized(ctypes.Structure):
-    """A structure of the library that begins with its size, and so says which version of it this is."""
+    """A structure of the library that begins with its size, which shows its version."""
 
     def __init__(self, *fields, **named):
         super().__init__(ctypes.sizeof(self), *fields, **named)
 
     @classmethod
     def array(cls, count):
-        """An array of which the first element says the size of all."""
+        """An array whose first element has the size of each."""
         made = (cls * count)()
         made[0].size = ctypes.sizeof(cls)
         return made
 
 
 def load():
-    """The library; each caller says itself what the functions take that it calls."""
+    """The library; each caller declares the functions that it calls."""
     beside = Path(__file__).with_name("libkymo-replay.so")
     return ctypes.CDLL(str(beside) if beside.exists() else "libkymo-replay.so.0")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a verb as the native program has read them: words `name=value`, then `--` and the operands."""
+"""Options of a verb as read by the native program: words `name=value`, then `--` and the operands."""
 
 import sys
 from typing import NoReturn
@@ -33,6 +33,6 @@ class Options:
         return bool(self.all(name))
 
     def switch(self, name: str) -> bool | None:
-        """What the last of --name and --no-name says; None: neither was given."""
+        """True for --name, False for --no-name, by the last one given; None: neither was given."""
         given = [known == name for known, _ in self._given if known in (name, f"no-{name}")]
         return given[-1] if given else None

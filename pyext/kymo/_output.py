@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that verbs write: whole or not at all, and for the eyes of their user alone.
+"""Files that verbs write: whole or not at all, and readable by their user only.
 
 A trace holds source, values and names of a program, and its file is readable by its user only; what is
-made of it may hold the same, and is so too.  Reports that hold none of them may be made for all.
+made from it may hold the same, so it is, too.  Reports without them may be readable by all.
 """
 
 import contextlib
@@ -33,18 +33,18 @@ def output_file(path: str, replace: bool = True, mode: int = PRIVATE) -> Iterato
 
 @contextlib.contextmanager
 def new_name(path: str, replace: bool) -> Iterator[str]:
-    """A name beside @path for a file that is given @path when what is done with it has succeeded.
+    """A name beside @path for a file that is renamed to @path if the body succeeds.
 
-    Of a link, what it leads to is replaced.
+    If @path is a link, its target is replaced.
     """
     final = os.path.realpath(path) if replace else path
     name = f"{final}.incomplete-{os.getpid()}-{secrets.token_hex(4)}"
     try:
         yield name
-        # Another may have made the file meanwhile: a link does not replace it.
+        # Another process may have made the file meanwhile: a link does not replace it.
         os.replace(name, final) if replace else os.link(name, final)
     except OSError as error:
-        if error.filename == name:  # which nobody knows
+        if error.filename == name:  # a temporary name that means nothing to the user
             error.filename, error.filename2 = path, None
         raise
     finally:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that open from disk: their head, what they look like, and how text and data come into them."""
+"""Pages that open from disk: their head, their style, and how text and data are put into them."""
 
 import json
 from collections.abc import Iterable
 from html import escape
 
-# Colours differ in lightness, too, and none of them stands alone for what it means.
+# Colours differ in lightness, too, and no meaning depends on colour alone.
 STYLE = """
 :root { color-scheme: light dark; --text: #1c1e21; --back: #fff; --soft: #f3f4f6; --line: #d5d8dc; --dim: #5f6670;
   --link: #0b57a4;
@@ -35,7 +35,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 def head(title: str, style: str = "") -> str:
-    """Up to <body>; `style` goes behind that of all pages."""
+    """Up to <body>; `style` follows that of all pages."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -45,7 +45,7 @@ def head(title: str, style: str = "") -> str:
 
 
 def text(value: str) -> str:
-    """On one line; what does not print is `?`."""
+    """On one line; characters that do not print become `?`."""
     return escape("".join(c if c.isprintable() else "?" for c in value))
 
 
@@ -55,13 +55,13 @@ def code(value: str) -> str:
 
 
 def cards(facts: Iterable[tuple[str, str]]) -> str:
-    """What is to be seen first: (name, value)."""
+    """The key figures at the top: (name, value)."""
     drawn = "".join(f'<div class="card"><b>{text(value)}</b><span>{text(name)}</span></div>' for name, value in facts)
     return f'<div class="cards">{drawn}</div>\n'
 
 
 def data(name: str, value: object) -> str:
-    """What scripts of the page find as JSON in the element `name`."""
+    """Data for the page's scripts, as JSON in the element `name`."""
     dumped = json.dumps(value, separators=(",", ":"), allow_nan=False)  # of ASCII alone
     for character in "<>&":
         dumped = dumped.replace(character, f"\\u{ord(character):04x}")
@@ -69,5 +69,5 @@ def data(name: str, value: object) -> str:
 
 
 def script(program: str) -> str:
-    """`program` is a part of the package, and has nothing that would end a script."""
+    """`program` is a part of the package, and does not contain the end of a script."""
     return f"<script>{program}</script>\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code is the project's own, by libkymo-replay; replay/library/project.h says what that is."""
+"""Which code is the project's own, by libkymo-replay; replay/library/project.h defines it."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ def _load():
 
 
 class Project(Unique):
-    """By the trace at `path`, or by what `files` that were recorded show."""
+    """Decides by the trace at `path`, or by the names of recorded `files`."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, files: Iterable[str] = ()) -> None:
         global _library
@@ -54,7 +54,7 @@ class Project(Unique):
 
 
 class Shown:
-    """Whose code people are shown of the trace at `path`: the project's, if there is any; or that of files like `pattern`; or all."""
+    """The code that is shown of the trace at `path`: the project's, if there is any; or that of files that match `pattern`; or all."""
 
     def __init__(self, path: str | os.PathLike[str], is_all: bool = False, pattern: str | None = None) -> None:
         self._project, self._pattern = Project(path), pattern
@@ -63,7 +63,7 @@ class Shown:
         self.folds = pattern is None  # what is not shown is counted
 
     def has(self, file: str | None) -> bool:
-        """None: code in C, and what is in no file."""
+        """`file` None: code in C, and code that is in no file."""
         if file is None:
             return self.folds and self._has_all
         if file not in self._known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs call: start and stop a recording of themselves, leave marks in it."""
+"""For programs: start and stop a recording of themselves, leave marks in it."""
 
 import _thread
 import os
@@ -13,13 +13,13 @@ from kymo._settings import settings
 _lock = _thread.RLock()
 os.register_at_fork(after_in_child=_lock._at_fork_reinit)
 
-# Calls of start() without their stop(), and whether the first of them began the session.
+# The number of start() calls without a stop(), and whether the first of them began the session.
 _depth = 0
 _began = False
 
 
 def _find_program():
-    """The native program `kymo`, which reads what is recorded."""
+    """The native program `kymo`, which contains the reader."""
     package = os.path.dirname(_kymo.__file__)
     folders = [
         os.path.join(package, "..", "..", "bin"),
@@ -37,7 +37,7 @@ def _find_program():
 
 
 def _program_name():
-    """Of the script or module that runs; sys.argv is not there yet when Python starts."""
+    """The name of the running script or module; sys.argv does not exist yet when Python starts."""
     words = iter(sys.orig_argv[1:])
     for word in words:
         if word in ("-W", "-X"):
@@ -66,7 +66,7 @@ def _choose_output():
 
 
 def begin(**options):
-    """Begin a session and record this process into it; true if those that it starts are, too."""
+    """Begin a session and record this process into it; true if processes that it starts are recorded, too."""
     options = settings() | options
     output = options.get("output")
     if output is not None:
@@ -97,12 +97,12 @@ def start(output=None, **options):
     "globals"; None: no values), values_for, redact, values_limits, policy="block", clock="sampled", ring_size,
     max_size, segment_memory, source, include, omit, no_stdlib, no_sources, no_code_writes, no_subprocesses,
     session_dir, force.
-    What is not named here is taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
+    Options that are not given are taken from KYMO_* variables, then from [tool.kymo] in pyproject.toml.
 
     If the process is recorded already, by another start() or by `kymo record`, this only adds
-    to that recording, and output and options mean nothing.  Every start() needs a stop().
+    to that recording, and output and options are ignored.  Every start() needs a stop().
 
-    Raises ValueError for an option that means nothing, FileExistsError, OSError if the
+    Raises ValueError for an invalid option, FileExistsError, OSError if the
     session cannot be made, RuntimeError if other tools hold every id of sys.monitoring.
     """
     global _depth, _began
@@ -117,7 +117,7 @@ def start(output=None, **options):
 
 
 def stop():
-    """End what the last start() began.  With the first one's end the trace is complete."""
+    """End what the last start() began.  When the first one has ended, the trace is complete."""
     global _depth
     with _lock:
         if _depth == 0:
@@ -129,7 +129,7 @@ def stop():
 
 
 class record:
-    """A context manager, and a decorator, that records what runs in it: see start()."""
+    """A context manager and decorator that records what runs in it: see start()."""
 
     def __init__(self, output=None, **options):
         self._output = output
@@ -172,9 +172,9 @@ _context = ""
 
 
 class context:
-    """A context manager: what this process runs in it, all its threads, is told as the context `name` by coverage.
+    """A context manager: coverage shows what all threads of this process run in it as the context `name`.
 
-    Contexts follow each other; where one is in another, the inner one counts.  It leaves marks, and costs nothing else.
+    Contexts follow each other; if one is inside another, the inner one counts.  It leaves marks, and has no other cost.
     """
 
     def __init__(self, name):

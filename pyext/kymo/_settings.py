@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that the environment and pyproject.toml set, for who does not name them.
+"""The options that the environment and pyproject.toml set, as defaults for those not given.
 
-They mean what they mean to `kymo record`: KYMO_RING_SIZE and `ring-size` in [tool.kymo] are
-the option ring_size, and a variable goes before the file.
+They mean the same as for `kymo record`: KYMO_RING_SIZE and `ring-size` in [tool.kymo] are
+the option ring_size, and a variable overrides the file.
 """
 
 import os
@@ -51,7 +51,7 @@ def _from_file():
     path = _find_file()
     options = {}
     for name, value in _read_table(path).items() if path else ():
-        if name == "pytest":  # a table of the pytest plugin's
+        if name == "pytest":  # a table of the pytest plugin
             continue
         option = name.replace("-", "_")
         if option.upper() not in _FLAGS + _WORDS + _LISTS:
@@ -68,7 +68,7 @@ def _from_file():
 
 
 def _anchor(folder, source):
-    """A path, as the filter of code objects has it, is relative to the file; else it is a module."""
+    """A path, as in the filter of code objects, is relative to the file; else it is a module."""
     is_path = "/" in source or source == "." or source.endswith(".py")
     return os.path.normpath(os.path.join(folder, source)) if is_path else source
 

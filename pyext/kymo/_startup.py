@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record this interpreter from its start, where the environment asks for it.
+"""Record this interpreter from its start, if the environment asks for it.
 
 Run by kymo.pth, or from Python 3.15 on by kymo.start, in every interpreter that Kymo is
 installed for.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What variables held, out of what `kymo events --jsonl` says of them."""
+"""What variables held, from the values in `kymo events --jsonl`."""
 
 import ast
 
@@ -10,8 +10,8 @@ _CONTAINERS = {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset}
 class Value:
     """What a variable held, as far as it was recorded.  It does not change.
 
-    `value["key"]` and `value[0]` are items, `value.name` is an attribute; where a name is one of those below, and for
-    names that are no identifiers, use `attributes`.
+    `value["key"]` and `value[0]` are items, `value.name` is an attribute; for names that are used below, and for
+    those that are not identifiers, use `attributes`.
     """
 
     __slots__ = ("_told",)
@@ -31,22 +31,22 @@ class Value:
 
     @property
     def text(self):
-        """As repr() shows builtins, with "…" where something was cut; `<User at 0x7f…: name='x'>`."""
+        """Builtins as in repr(), with "…" where something was cut; `<User at 0x7f…: name='x'>`."""
         return self._told["text"]
 
     @property
     def id(self):
-        """What id() said of it, where it was recorded."""
+        """Its id(), if that was recorded."""
         return self._told.get("id")
 
     @property
     def length(self):
-        """Of a str, bytes or container: as the program had it, cut or not."""
+        """The length of a str, bytes or container in the program, cut or not."""
         return self._told.get("length")
 
     @property
     def is_cut(self):
-        """Something of it, what is in its items aside, was not recorded."""
+        """A part of it was not recorded; cuts inside of its items do not count."""
         return self._told.get("cut", False)
 
     @property
@@ -55,18 +55,18 @@ class Value:
 
     @property
     def is_unbound(self):
-        """The variable has no value any more."""
+        """The variable no longer has a value."""
         return self._told.get("unbound", False)
 
     @property
     def items(self):
-        """Those of a container that were recorded; of a dict pairs; of an exception its args."""
+        """The recorded items of a container; pairs for a dict; the args of an exception."""
         items = self._told.get("items", ())
         return tuple(tuple(map(Value, item)) if isinstance(item, list) else Value(item) for item in items)
 
     @property
     def attributes(self):
-        """Those that were recorded, by name."""
+        """The recorded attributes, by name."""
         return {name: Value(told) for name, told in self._told.get("attributes", {}).items()}
 
     @property
@@ -81,7 +81,7 @@ class Value:
 
     @property
     def python(self):
-        """The same value, for those of builtin types that were recorded as a whole; else ValueError."""
+        """The same value as a Python object, if it is of a builtin type and was recorded as a whole; else ValueError."""
         told = self._told
         try:
             if not (told.keys() & {"cut", "base"} or told["text"].startswith("<")):

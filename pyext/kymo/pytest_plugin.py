@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pytest plugin `kymo`, which `-p no:kymo` leaves out.
 
-Every pytest where Kymo is installed imports this file: what it does is imported when it is first wanted.
+Every pytest where Kymo is installed imports this file: the rest is imported when it is first used.
 """
 
 import sys
@@ -55,7 +55,7 @@ def pytest_runtestloop(session):
 
 @pytest.fixture
 def kymo_recorder():
-    """What a test can tell the recording, where there is one: see kymo.testing.fixture.Recorder."""
+    """For tests: leave marks in the recording, if there is one.  See kymo.testing.fixture.Recorder."""
     from kymo.testing.fixture import Recorder
 
     return Recorder()

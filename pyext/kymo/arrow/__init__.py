@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of a trace as a table, for whatever reads Arrow; replay/library/arrow.h says what is promised."""
+"""The events of a trace as a table, for readers of Arrow; replay/library/arrow.h has the contract."""
 
 import ctypes
 import os
@@ -35,20 +35,20 @@ _Schema._fields_ = [
     ("private_data", c_void_p),
 ]  # fmt: skip
 
-_Destructor = ctypes.PYFUNCTYPE(None, c_void_p)  # of a capsule that nobody holds any more: no object to be counted
+_Destructor = ctypes.PYFUNCTYPE(None, c_void_p)  # called for a dead capsule, so without counting references
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, c_void_p, c_char_p, c_void_p)(("PyCapsule_New", pythonapi))
 _pointer_in = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, c_char_p)(("PyCapsule_GetPointer", pythonapi))
 _pointer_in_dying = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", pythonapi))
 _Release = ctypes.CFUNCTYPE(None, c_void_p)
 
-_streams = {}  # what capsules point to, by address
+_streams = {}  # targets of capsules, by address
 _library = None
 
 
 def _release(capsule, streams=_streams, pointer=_pointer_in_dying, name=STREAM, release=_Release):
     address = pointer(capsule, name)
     stream = streams.pop(address)
-    if stream.release:  # it was not moved elsewhere
+    if stream.release:  # it was not moved to a consumer
         release(stream.release)(address)
 
 
@@ -73,11 +73,12 @@ def _names(requested):
 
 
 class Table:
-    """Events of a trace as rows, thread after thread; whoever asks for them reads the trace anew.
+    """Events of a trace as rows, thread after thread; each request reads the trace again.
 
     Times are nanoseconds since the start.  A `thread` is a number among Trace.threads; by `thread_named` it is a native
-    id, a number in its process, or a name, as `kymo events` takes it, and by `process` all are of this pid.  `function`
-    is a glob of qualified names, and leaves events of no code out; `test` is what ran in this context or its phases.
+    id, a number in its process, or a name, as `kymo events` takes it, and `process` selects the threads of this pid.
+    `function` is a glob of qualified names, and leaves out events without code; `test` selects what ran in this context
+    or its phases.
     """
 
     def __init__(self, path, *, columns=None, kinds=None, thread=None, thread_named=None, process=None, start_ns=None,
@@ -96,7 +97,7 @@ class Table:
             function=None if function is None else as_bytes(function),
             test=None if test is None else as_bytes(test),
         )
-        self._open(self._columns)  # what is wrong is said here
+        self._open(self._columns)  # reports errors now
 
     def _open(self, columns):
         global _library
@@ -111,7 +112,7 @@ class Table:
         return _capsule(stream)
 
     def __arrow_c_stream__(self, requested_schema=None):
-        """A capsule with a stream of batches; of the columns that `requested_schema` names, if it is given."""
+        """A capsule with a stream of batches; only columns that `requested_schema` names, if it is given."""
         return self._open(self._columns if requested_schema is None else _names(requested_schema))
 
 

@@ -11,7 +11,7 @@ from kymo._output import output_file
 from kymo.arrow import Table
 
 FAILURE = 1
-GROUP_ROWS = 1 << 20  # of Parquet: what is held in memory, and what readers skip at once
+GROUP_ROWS = 1 << 20  # of Parquet: rows that are held in memory, and that readers skip at once
 
 
 def main(argv: list[str], version: str = "") -> int:
@@ -75,7 +75,7 @@ def _write(table: Table, options: Options) -> None:
 
 @contextlib.contextmanager
 def _output(options: Options):
-    """A file that is there when all of it is."""
+    """A file that appears when it is complete."""
     output = options.word("output") or "-"
     if output == "-":
         yield sys.stdout.buffer

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of recorded runs: what ran and how often, against what could have run."""
+"""Coverage of recorded runs: what ran and how often, compared with what could have run."""

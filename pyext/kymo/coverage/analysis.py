@@ -11,8 +11,8 @@ from kymo.coverage.statements import docstring_lines, excluded_lines, matching_l
 def analyse(source: bytes, filename: str, *, exclude: Sequence[str], partial: Sequence[str]) -> Analysis:
     """Analyse @source as the Python that runs this would compile it.
 
-    @exclude and @partial are regular expressions: of what is left out, and of lines whose branches are not asked for.
-    AnalysisError: it cannot be compiled, or a pattern not be used.
+    @exclude and @partial are regular expressions: for lines that are excluded, and for lines whose branches are not counted.
+    AnalysisError: it cannot be compiled, or a pattern is not valid.
     """
     parsed = parse(source, filename)
     excluded = excluded_lines(parsed, filename, exclude)
@@ -33,7 +33,7 @@ def analyse(source: bytes, filename: str, *, exclude: Sequence[str], partial: Se
 
 
 def describe_arc(analysis: Analysis, line: int, to: int) -> str:
-    """What it means that an arc was never taken, in a few words."""
+    """A short text that says what it means that an arc was never taken."""
     where = f"to line {to}" if to > 0 else f"out of what starts on line {-to}"
     why = analysis.reasons.get((line, to))
     return f"line {line} never led {where}" + (f": {why}" if why else "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which line can follow which, from the syntax tree.
 
-Only what can make a difference to branches is followed: what an exception of an expression does is not, nor are the
-ways through `finally` of `return`, `break` and `continue`.
+Only what affects branches is followed: not exceptions of expressions, nor the paths of `return`, `break` and
+`continue` through `finally`.
 """
 
 import ast
@@ -25,7 +25,7 @@ class Exit(NamedTuple):
 
 @dataclass(slots=True)
 class Arcs:
-    """All of a file; the fields are those of Analysis."""
+    """All arcs of a file; the fields are those of Analysis."""
 
     arcs: set[Arc] = field(default_factory=set)
     reasons: dict[Arc, str] = field(default_factory=dict)
@@ -42,10 +42,10 @@ class _Loop:
 
 
 class _Around(NamedTuple):
-    """Where statements that jump go."""
+    """The targets of statements that jump."""
 
-    leaving: int | None  # what stands for leaving the function; None: in no function
-    raising: int | None  # where an exception goes; None: not followed
+    leaving: int | None  # the number for leaving the function; None: not in a function
+    raising: int | None  # target of an exception; None: not followed
     loop: _Loop | None = None
 
 
@@ -66,7 +66,7 @@ def find_arcs(source: Source) -> Arcs:
 
 
 def constant_value(test: ast.expr) -> bool | None:
-    """What a condition is whenever it is asked; None: that depends."""
+    """The constant value of a condition; None: it varies."""
     match test:
         case ast.Constant(value):
             return bool(value)
@@ -122,7 +122,7 @@ class _Finder:
         return self.first(start_of(node) if isinstance(node, Definition) else node.lineno)
 
     def suite(self, statements: Sequence[ast.stmt], exits: set[Exit], around: _Around) -> set[Exit]:
-        """Draw from @exits through the statements that have code; what leads out of the last is returned."""
+        """Draw from @exits through the statements that have code; returns the exits of the last one."""
         for statement in statements:
             line = self.line_of(statement)
             if line in self.lines:
@@ -172,7 +172,7 @@ class _Finder:
 
     def after_if(self, node: ast.If, line: int, around: _Around) -> set[Exit]:
         exits: set[Exit] = set()
-        while True:  # once for each `elif`: there can be more of them than calls may nest
+        while True:  # once for each `elif`: there can be more of them than the recursion limit
             value = constant_value(node.test)
             if value is not False:
                 exits |= self.suite(node.body, {Exit(line, "the condition on line {line} was never true")}, around)
@@ -188,7 +188,7 @@ class _Finder:
 
     def after_loop(self, node: ast.For | ast.AsyncFor | ast.While, line: int, around: _Around, why: str,
                    end: Exit | None) -> set[Exit]:
-        """@end: the exit when nothing is left to do; None: there is none."""
+        """@end: the exit when the loop is finished; None: there is none."""
         loop = _Loop(line)
         self.draw(self.suite(node.body, {Exit(line, why)}, around._replace(loop=loop)), line)
         return loop.breaks | (self.suite(node.orelse, {end}, around) if end else set())
@@ -217,7 +217,7 @@ class _Finder:
         final = self.suite(node.finalbody, exits, around)
         if exits:
             return final
-        for exit in final:  # it leads nowhere: the outermost `with` that it leaves is where it ends
+        for exit in final:  # it leads nowhere, so it ends at the outermost `with` that it leaves
             if exit.withs:
                 self.draw({exit._replace(withs=exit.withs[:-1])}, exit.withs[-1])
         return set()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis of a source file by an installed coverage.py, as a reference for that of our own.
+"""The analysis of a source file by an installed coverage.py, as a reference for our own.
 
-What is asked is the interface of file reporters, which coverage.py documents for plugins.
+It uses the interface of file reporters, which coverage.py documents for plugins.
 """
 
 import dataclasses
@@ -17,13 +17,13 @@ from kymo.coverage.analysis import analyse
 from kymo.coverage.model import Analysis
 from kymo.coverage.statements import AnalysisError
 
-OLDEST = (7, 10)  # earlier ones were not tried; the rules here are those of 7.17
+OLDEST = (7, 10)  # older versions were not tried; the rules here are those of 7.17
 
 
 def analyse_by_coverage(source: bytes, filename: str, *, exclude: Sequence[str], partial: Sequence[str]) -> Analysis:
-    """As analyse(); how trails are read as arcs is taken from that, as coverage.py reads none.
+    """As analyse(), which also supplies the rules for reading trails as arcs: coverage.py has none.
 
-    AnalysisError: as there, or there is no coverage.py in this Python, or one that is too old.
+    AnalysisError: as there, or this Python has no coverage.py, or one that is too old.
     """
     ours = analyse(source, filename, exclude=exclude, partial=partial)
     coverage = _coverage()

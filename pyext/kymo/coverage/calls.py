@@ -14,7 +14,7 @@ class Function(NamedTuple):
 
 
 def regions_of(result: FileResult) -> list[Region]:
-    """None, where there is no source or it is too deeply nested."""
+    """None if there is no source or it is nested too deeply."""
     try:
         return find_regions(result.counts.source or b"")
     except (SyntaxError, ValueError, RecursionError):
@@ -22,7 +22,7 @@ def regions_of(result: FileResult) -> list[Region]:
 
 
 def function_calls(result: FileResult) -> list[Function]:
-    """Of the functions with statements, in the order of the file."""
+    """The calls of functions that have statements, in the order of the file."""
     calls: dict[tuple[str, int], int] = {}
     for (name, line), count in result.counts.functions.items():
         key = name.replace(".<locals>", ""), line
@@ -30,7 +30,7 @@ def function_calls(result: FileResult) -> list[Function]:
     functions = []
     for region in regions_of(result):
         if region.kind == "function" and result.statements & region.lines:
-            # Where calls were not counted, what is known is whether there was one.
+            # If calls were not counted, it is only known whether there was one.
             known = calls.get((region.name, region.first), 0) if calls else int(bool(result.executed & region.lines))
             functions.append(Function(region.name, region.start, known))
     return functions

@@ -23,7 +23,7 @@ def main(argv: list[str], version: str = "") -> int:
     except CoverageError as error:
         return _fail(str(error))
     except OSError as error:
-        # What is left of the output goes nowhere, or it would be tried again at the end.
+        # Discard the rest of the output, or Python would try to write it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             return FAILURE
@@ -73,7 +73,7 @@ def _coverage(options: Options, version: str) -> int:
 
 
 def _with_options(settings: Settings, options: Options) -> Settings:
-    """What is given on the command line goes before the file."""
+    """Options of the command line override the file."""
     for name in ("branch", "show-missing", "skip-covered", "skip-empty", "ignore-errors"):
         if (given := options.switch(name)) is not None:
             setattr(settings, name.replace("-", "_"), given)
@@ -118,7 +118,7 @@ def _set_scope(settings: Settings, options: Options) -> None:
 
 
 def _words(values: list[str]) -> list[str]:
-    """Options may be repeated, or have commas."""
+    """Options may be repeated, or separated by commas."""
     return [word.strip() for value in values for word in value.split(",") if word.strip()]
 
 
@@ -132,7 +132,7 @@ def _show_contexts(settings: Settings, form: str, is_asked: bool) -> None:
 
 
 def _context_filter(regexes: list[str], tests: list[str]):
-    """Whether a context is asked for, by its name; None: all are."""
+    """A function that says by its name whether a context is wanted; None: all are."""
     import re
 
     if not regexes and not tests:

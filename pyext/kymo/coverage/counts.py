@@ -58,8 +58,8 @@ def _name(address):
 def read(paths: Iterable[str | os.PathLike[str]], *, contexts: bool = False) -> Counts:
     """What ran in the traces at `paths`, added up.
 
-    With `contexts`, which lines and branches ran in each context, too; traces that cannot tell are refused.
-    Raises kymo.Error for what is no trace, and for one whose lines were not recorded.
+    With `contexts`, also which lines and branches ran in each context; traces that do not know that are refused.
+    Raises kymo.Error for a file that is not a trace, and for a trace without recorded lines.
     """
     global _library
     _library = _library or _load()
@@ -86,7 +86,7 @@ class _Total:
         self.undefined = 0
 
     def add(self, found, contexts):
-        """What one trace has."""
+        """Add the counts of one trace."""
         self.are_hits_counted &= bool(found.flags & _HITS)
         self.has_branches &= bool(found.flags & _BRANCHES)
         self.undefined += found.undefined
@@ -114,7 +114,7 @@ class _Total:
             _add(counts.functions, (((_name(name), line), calls) for name, calls, line in called))
             if not set_count:
                 continue
-            # Each number is one object, however many sets have it.
+            # Each number is one object, shared by all sets that have it.
             known = {line: line for line in counts.lines}
             taken = [way for way, _ in ways]
             for line_count, branch_count, number in islice(sets, set_count):
@@ -136,7 +136,7 @@ class _Total:
         return self.contexts.setdefault(context, len(self.contexts))
 
     def _file(self, file, version, source, is_verified):
-        """Of equal sources there is one."""
+        """Equal sources share one entry."""
         counts = self.files.get((file, version, source))
         if counts is None:
             counts = self.files[file, version, source] = FileCounts(file, version, source, is_verified)

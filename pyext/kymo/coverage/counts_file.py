@@ -52,7 +52,7 @@ def write(counts: Counts, path: str, version: str, replace: bool) -> None:
 
 @contextlib.contextmanager
 def new_database(path: str, replace: bool, mode: int) -> Iterator[sqlite3.Connection]:
-    """A database that is at @path when what is done with it has succeeded, and not before."""
+    """A database that appears at @path if the body succeeds, and not before."""
     with new_name(path, replace) as temporary:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         try:
@@ -100,7 +100,7 @@ def _fill(database: sqlite3.Connection, counts: Counts, version: str) -> None:
 
 
 def read(path: str) -> Counts:
-    """CoverageError: it is none, of another version, or damaged."""
+    """CoverageError: it is not such a file, of another version, or damaged."""
     database = sqlite3.connect(f"file:{_quoted(path)}?mode=ro", uri=True)
     try:
         database.execute("PRAGMA trusted_schema = OFF")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coverage.py's data file, version 7 of its schema: its own reports are made of it, and services read it."""
+"""coverage.py's data file, version 7 of its schema: its own reports are made from it, and services read it."""
 
 import datetime
 import sqlite3
@@ -13,7 +13,7 @@ from kymo.coverage.scope import relative
 from kymo.coverage.trails import arcs_taken
 
 _SCHEMA_VERSION = 7
-_LAST_LINE = 10_000_000  # that any file has: a trace may claim more
+_LAST_LINE = 10_000_000  # of any file; a trace may claim more
 _SCHEMA = """
 CREATE TABLE coverage_schema (version integer);
 CREATE TABLE meta (key text, value text, unique (key));
@@ -55,7 +55,7 @@ def _fill(database: sqlite3.Connection, report: Report) -> None:
         database.execute("INSERT INTO file VALUES (?, ?)", (number, name))
         for context, lines, arcs in _by_context(result):
             if report.has_branches:
-                # A line that ran is an arc to itself, which no analysis takes for a branch.
+                # A line that ran is an arc to itself, which no analysis mistakes for a branch.
                 rows = arcs | {(line, line) for line in lines}
                 database.executemany(
                     "INSERT INTO arc VALUES (?, ?, ?, ?)", ((number, context + 1, *arc) for arc in sorted(rows))
@@ -65,7 +65,7 @@ def _fill(database: sqlite3.Connection, report: Report) -> None:
 
 
 def _by_context(result: FileResult) -> list[tuple[int, set[int], set[tuple[int, int]]]]:
-    """What ran in each context, by its number; what is of no context is of the first one."""
+    """What ran in each context, by its number; what ran in no context is in the first one."""
     counts = result.counts
     lines = {number: set(ran) for number, ran in counts.context_lines.items()}
     numbers = sorted(lines.keys() | counts.context_branches.keys())

@@ -3,4 +3,4 @@
 
 
 class CoverageError(Exception):
-    """What the user can do something about; the text is one line, without the name of the program."""
+    """An error that the user can fix; the text is one line, without the name of the program."""

@@ -42,7 +42,7 @@ def judge(counts: Counts, settings: Settings, warn: Warn, statements_from: str =
 
 
 def _choose(files: list[FileCounts], scope: Scope, warn: Warn) -> Iterator[FileCounts]:
-    """One of each name: of a file that was changed between runs, what ran of its last version."""
+    """One entry for each name; if a file changed between runs, that of its last version."""
     last = {file.file: file for file in files if scope.has(file.file)}
     for file in files:
         if file.file in last and last[file.file] is not file:
@@ -58,7 +58,7 @@ def _unexecuted(scope: Scope, seen: set[str]) -> Iterator[FileCounts]:
 
 
 def _read(path: str) -> bytes | None:
-    """None: it is no file, or cannot be read."""
+    """None: it is not a file, or cannot be read."""
     if not os.path.isfile(path):
         return None
     try:
@@ -86,7 +86,7 @@ def _judge_file(
     try:
         analysis = analyse(file.source, name, exclude=settings.exclude, partial=settings.partial)
     except AnalysisError as error:
-        # What is not named as Python, as a template that was compiled, is not looked at.
+        # Files whose names are not Python's, such as compiled templates, are left out.
         if os.path.splitext(file.file)[1] not in ("", ".py", ".pyw"):
             return None
         if not settings.ignore_errors:
@@ -109,7 +109,7 @@ def _analysis(statements_from: str) -> Callable[..., Analysis]:
     import importlib.util
     import site
 
-    # The interpreter was started without what is installed for it.
+    # The interpreter was started without its site-packages.
     site.main()
     if not importlib.util.find_spec("coverage"):
         raise CoverageError(

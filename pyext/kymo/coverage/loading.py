@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of what the command line names: traces, and files of `kymo combine`."""
+"""Counts from the files on the command line: traces, and files of `kymo combine`."""
 
 import errno
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def load(paths: list[str], contexts: bool) -> Counts:
-    """All together.  @contexts: those are needed, and what does not know them is refused."""
+    """All together.  @contexts: they are needed, and files without them are refused."""
     databases = [path for path in paths if _is_database(path)]
     traces = [path for path in paths if path not in databases]
     parts = [_read_database(path) for path in databases]
@@ -23,7 +23,7 @@ def load(paths: list[str], contexts: bool) -> Counts:
 
 
 def load_each(paths: list[str]) -> Iterator[Counts]:
-    """One after another, with the contexts of those that know them."""
+    """One after another, with contexts for the files that have them."""
     for path in paths:
         yield _read_database(path) if _is_database(path) else _read_trace(path)
 

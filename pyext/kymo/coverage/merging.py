@@ -8,7 +8,7 @@ from kymo.coverage.model import Counts, FileCounts
 
 
 def merge(parts: Iterable[Counts], rename: Callable[[str], str] = lambda name: name) -> Counts:
-    """All of @parts together, with files that get one name by @rename as one, if their sources are equal."""
+    """All of @parts together; files that get the same name by @rename become one, if their sources are equal."""
     contexts: dict[str, int] = {"": 0}
     files: dict[tuple[str, bytes | None], FileCounts] = {}
     are_hits_counted = has_branches = True
@@ -33,7 +33,7 @@ def merge(parts: Iterable[Counts], rename: Callable[[str], str] = lambda name: n
 
 
 def add(to: FileCounts, more: FileCounts, numbers: list[int]) -> None:
-    """Add counts of the same source; @numbers: those of its contexts in @to, by its own."""
+    """Add counts of the same source; @numbers: the numbers of its contexts in @to, by its own numbers."""
     to.is_verified &= more.is_verified
     to.is_incomplete |= more.is_incomplete
     _add_counts(to.lines, more.lines)
@@ -51,7 +51,7 @@ def _add_counts[Key](to: MutableMapping[Key, int], more: Mapping[Key, int]) -> N
 
 
 def _settle_without_source(files: dict[tuple[str, bytes | None], FileCounts]) -> None:
-    """A run that kept no sources is taken to have run the only one that there is of this name."""
+    """If a run kept no sources, assume that it ran the only source of this name."""
     for name, source in list(files):
         if source is not None:
             continue
@@ -63,7 +63,7 @@ def _settle_without_source(files: dict[tuple[str, bytes | None], FileCounts]) ->
 
 
 def only_contexts(counts: Counts, is_chosen: Callable[[str], bool]) -> Counts:
-    """What ran in the contexts that are chosen; how often is not known of a context."""
+    """What ran in the chosen contexts; counts are not known for a context."""
     chosen = {number for number, name in enumerate(counts.contexts) if is_chosen(name)}
     files = []
     for file in counts.files:
@@ -79,5 +79,5 @@ def only_contexts(counts: Counts, is_chosen: Callable[[str], bool]) -> Counts:
 
 
 def absolute_name(name: str) -> str:
-    """As the report has it; names in angle brackets are of no files."""
+    """The name as in the report; names in angle brackets are not files."""
     return name if name.startswith("<") else os.path.abspath(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of coverage hand to each other: counts of a run, and the analysis of a source file.
+"""What the parts of coverage pass to each other: counts of a run, and the analysis of a source file.
 
-Lines are numbers from 1, as the file has them.  An arc is a pair of lines; a negative second one says that the code
-object whose first line that is was left.
+Lines are numbers from 1.  An arc is a pair of lines; if the second is negative, the code object with that first
+line was left.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ class Branch(NamedTuple):
 
 @dataclass(slots=True)
 class FileCounts:
-    """What ran of one source file.  Of two runs with different sources there are two."""
+    """What ran of one source file.  Different sources in two runs make two of these."""
 
-    file: str  # as the code objects name it
+    file: str  # the name in the code objects
     version: tuple[int, int]  # of the CPython that ran it
-    source: bytes | None = None  # as it was when it ran; None: the trace does not hold it
+    source: bytes | None = None  # as it was when it ran; None: not in the trace
     is_verified: bool = False  # the source is known to be what ran
-    is_incomplete: bool = False  # some of what ran of it was not recorded
+    is_incomplete: bool = False  # some of its events were not recorded
     lines: dict[int, int] = field(default_factory=dict)  # times that each ran; 0: in a code object that ran
     branches: dict[Branch, int] = field(default_factory=dict)  # times that each was taken
     functions: dict[tuple[str, int], int] = field(default_factory=dict)  # calls by qualified name and first line
@@ -42,9 +42,9 @@ class Counts:
 
     files: list[FileCounts]
     contexts: list[str]  # by number; the first is "": in no context
-    are_hits_counted: bool  # False: 0 and 1 are all that is known
+    are_hits_counted: bool  # False: counts are only 0 or 1
     has_branches: bool  # were recorded, or rebuilt
-    undefined: int = 0  # events of code that a trace does not name
+    undefined: int = 0  # events of code without a definition
 
 
 @dataclass(slots=True)
@@ -54,23 +54,23 @@ class Analysis:
     statements: set[int]  # excluded ones left out
     excluded: set[int]
     first_lines: Mapping[int, int]  # of each line of a statement that has more than one
-    arcs: set[tuple[int, int]]  # all that are possible, excluded ones left out
-    no_branch: set[int]  # lines whose branches are not asked for (`# pragma: no branch`)
+    arcs: set[tuple[int, int]]  # all possible ones, excluded ones left out
+    no_branch: set[int]  # lines whose branches are not counted (`# pragma: no branch`)
     reasons: dict[tuple[int, int], str] = field(default_factory=dict)  # why an arc may not have been taken
     # Below: how to read what ran as arcs (trails.py).
     # Leaving a `with` runs its first line again: arcs as they run, with what they count as; None: as nothing.
     over_with: dict[tuple[int, int], tuple[int, int] | None] = field(default_factory=dict)
     # By line: name and first line of a definition whose body is on that line; no branch decides on its arcs.
     one_line: dict[int, tuple[str, int]] = field(default_factory=dict)
-    raises: dict[int, int] = field(default_factory=dict)  # lines with a `raise`, and where that leads
-    async_loops: dict[int, int] = field(default_factory=dict)  # lines of `async for`, and those of what is gone through
+    raises: dict[int, int] = field(default_factory=dict)  # lines with a `raise`, and its target
+    async_loops: dict[int, int] = field(default_factory=dict)  # lines of `async for`, and those of its iterable
 
     def first_line(self, line: int) -> int:
-        """The line that stands for @line."""
+        """The first line of the statement of @line."""
         return self.first_lines.get(line, line)
 
     def branches(self) -> dict[int, set[int]]:
-        """The lines that can be followed by more than one, each with those."""
+        """The lines that more than one line can follow, each with those lines."""
         by_line: dict[int, set[int]] = {}
         for line, following in self.arcs:
             by_line.setdefault(line, set()).add(following)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of file names, as coverage.py's settings have them."""
+"""Patterns of file names, as in coverage.py's settings."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def absolute(path: str) -> str:
 
 
 class Patterns:
-    """A list of patterns; those that do not begin with a wildcard are also meant from the working directory."""
+    """A list of patterns; those that do not begin with a wildcard are relative to the working directory, too."""
 
     def __init__(self, patterns: list[str]):
         anchored = [absolute(pattern) for pattern in patterns if not pattern.startswith(("*", "?"))]
@@ -52,7 +52,7 @@ class Patterns:
 
 
 class Remapping:
-    """[paths]: of the folders in each list, the first one stands for the others."""
+    """[paths]: the first folder in each list replaces the others."""
 
     def __init__(self, lists: dict[str, list[str]], is_relative: bool = False):
         self._rules: list[tuple[re.Pattern[str], str]] = []

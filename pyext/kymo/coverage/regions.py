@@ -18,7 +18,7 @@ class Region:
 
 
 def find_regions(source: bytes) -> list[Region]:
-    """In the order of the file.  SyntaxError or ValueError: it is none of Python."""
+    """In the order of the file.  SyntaxError or ValueError: it is not Python."""
     regions: list[Region] = []
     _collect(ast.parse(source), [], regions)
     return regions
@@ -55,7 +55,7 @@ def _claim(function: Region, around: list[Region]) -> None:
 
 
 def _statements(node: ast.AST) -> list[ast.AST]:
-    """Those directly below, in `except` and `case` clauses, too."""
+    """The statements directly below, in `except` and `case` clauses, too."""
     return [child for field in ("body", "orelse", "finalbody", "handlers", "cases") for child in _list(node, field)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each format is made of: the files to report, in order, with what was asked for."""
+"""The input of each format: the files to report, in order, and the options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ class Report:
     results: list[FileResult]  # by name
     settings: Settings
     contexts: list[str] = field(default_factory=lambda: [""])
-    are_hits_counted: bool = True  # else 0 and 1 are all that is known
+    are_hits_counted: bool = True  # else counts are only 0 or 1
     has_branches: bool = False
     version: str = ""  # of Kymo
-    undefined: int = 0  # events of code that is not known
+    undefined: int = 0  # events of code without a definition
 
     @property
     def total(self) -> Numbers:
@@ -35,7 +35,7 @@ class Report:
 
 
 def printable(text: str) -> str:
-    """@text with what would steer a terminal, or end a line of a file, as `?`."""
+    """@text with `?` for characters that would control a terminal, or end a line."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
 

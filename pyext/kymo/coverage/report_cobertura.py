@@ -14,7 +14,7 @@ _DTD = "http://cobertura.sourceforge.net/xml/coverage-04.dtd"
 
 
 def rate(part: int, whole: int) -> str:
-    """0 and 1 stand only for what is exactly that."""
+    """0 and 1 are printed only for exactly these values."""
     if part == whole:
         return "1"
     return "0" if not part else f"{min(max(part / whole, 0.0001), 0.9999):.4g}"
@@ -50,7 +50,7 @@ def write(report: Report, now_ms: int) -> Iterator[str]:
 
 
 def _arrange(report: Report) -> tuple[set[str], dict[str, list[tuple[str, FileResult]]]]:
-    """The folders that names of files are relative to, and the files of each package."""
+    """The folders to which names of files are relative, and the files of each package."""
     folders = [absolute(source) for source in report.settings.source if os.path.isdir(source)]
     roots = set(folders)
     packages: dict[str, list[tuple[str, FileResult]]] = {}

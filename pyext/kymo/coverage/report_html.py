@@ -57,7 +57,7 @@ def _save(folder: str, name: str, text: str) -> None:
 
 
 def _page_name(name: str) -> str:
-    """One that no other file has, whatever characters are in the name."""
+    """A unique name for each file, whatever characters are in its name."""
     readable = "".join(c if c.isascii() and c.isalnum() else "_" for c in os.path.basename(name))[:60]
     return f"{readable}-{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}.html"
 
@@ -142,7 +142,7 @@ def _page(report: Report, result: FileResult) -> Iterator[str]:
 
 
 def _state(result: FileResult, line: int) -> tuple[str, str, str]:
-    """Of a line: its class, the sign for it, and what the sign means."""
+    """A line's class, its sign, and the meaning of the sign."""
     first = result.analysis.first_line(line)
     if first in result.excluded:
         return "skip", "-", "excluded"
@@ -168,7 +168,7 @@ def _line(report: Report, result: FileResult, number: int, line: str, contexts: 
 
 
 def _branches(report: Report, result: FileResult, line: int) -> str:
-    """Where the line can go on, and how often it did."""
+    """The lines that can follow, and how often they did."""
     if line not in result.exits or line in result.missing:
         return ""
     ways = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coverage.py's JSON, format 3, with what it has no place for under names of its own.
+"""coverage.py's JSON, format 3, with additional fields under names of our own.
 
 Those are `hits`, `branch_hits`, `incomplete` and `source` of a file, `calls` of a function, `hits_counted` and
 `kymo_version` in `meta`.
@@ -60,7 +60,7 @@ def _summary(report: Report, numbers: Numbers) -> dict[str, Any]:
 
 
 def _part(report: Report, result: FileResult, within: set[int] | None) -> dict[str, Any]:
-    """What is said alike of a file, and of the lines @within it."""
+    """The fields that a file and a part of it, the lines @within, have in common."""
 
     def chosen(them: set[int]) -> list[int]:
         return sorted(them if within is None else them & within)

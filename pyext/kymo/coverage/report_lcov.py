@@ -37,7 +37,7 @@ def _functions(result: FileResult) -> Iterator[str]:
     calls = function_calls(result)
     names: dict[str, int] = {}
     for function in calls:
-        # A name twice in a file is told apart by its line.
+        # A name that occurs twice in a file gets its line.
         name = printable(function.name)
         if name in names:
             name += f"@{function.start}"
@@ -51,7 +51,7 @@ def _functions(result: FileResult) -> Iterator[str]:
 
 
 def _branches(result: FileResult) -> Iterator[str]:
-    """The ways of a line that never ran have `-` for their count; ways that are not asked for are left out."""
+    """The ways of a line that never ran have `-` for their count; ways that are not counted are left out."""
     for line, ways in result.exits.items():
         for number, to in enumerate(ways):
             taken = result.times(line, to)

@@ -43,7 +43,7 @@ def write(report: Report, form: str = "text") -> Iterator[str]:
 
 
 def name_of(result: FileResult) -> str:
-    """With what makes its figures doubtful.  Texts that were not verified may be many: a line below tells."""
+    """The name, with what makes its figures doubtful.  Unverified texts may be many: a line below the table names them."""
     return printable(result.name) + "".join(f" ({mark})" for mark in result.marks if mark != UNVERIFIED)
 
 
@@ -59,7 +59,7 @@ def _row(report: Report, name: str, numbers: Numbers) -> _Row:
 
 
 def _choose(report: Report) -> tuple[list[FileResult], int, int]:
-    """The files to show, and how many are left out as covered and as empty."""
+    """The files to show, and the numbers left out as covered and as empty."""
     shown, covered, empty = [], 0, 0
     for result in report.results:
         numbers = result.numbers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a file's statements and branches ran, and the figures that reports print.
+"""Which of a file's statements and branches ran, and the figures in reports.
 
-Which lines count as missing, how a branch that is not asked for counts, and how percentages are rounded are
+Which lines count as missing, how a branch that is excluded counts, and how percentages are rounded are
 coverage.py's rules.
 """
 
@@ -55,7 +55,7 @@ def percent(part: int, whole: int) -> float:
 
 
 def percent_text(value: float, precision: int) -> str:
-    """0 and 100 stand only for what is exactly that."""
+    """0 and 100 are printed only for exactly these values."""
     step = 10.0**-precision
     if 0 < value < step:
         value = step
@@ -65,10 +65,10 @@ def percent_text(value: float, precision: int) -> str:
 
 
 class FileResult:
-    """A source file as it is reported.
+    """A source file in a report.
 
-    @taken has the arcs that were taken and how often, in first lines of statements; None: branches are not asked for.
-    Without an analysis all that is known are the lines of code objects that ran.
+    @taken has the arcs that were taken and how often, in first lines of statements; None: branches are not wanted.
+    Without an analysis, only the lines of code objects that ran are known.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class FileResult:
             for line, to in self.analysis.arcs:
                 if line > 0 and line not in self.excluded and to not in self.excluded:
                     ways.setdefault(line, set()).add(to)
-        # The way out last: it reads as the alternative that it mostly is.
+        # The way out comes last, since it mostly is the alternative.
         return {line: sorted(to, key=lambda n: (n < 0, n)) for line, to in sorted(ways.items()) if len(to) > 1}
 
     def times(self, line: int, to: int) -> int:
@@ -106,7 +106,7 @@ class FileResult:
 
     @cached_property
     def missing_exits(self) -> dict[int, list[int]]:
-        """Ways that were not taken, of statements that have a choice and whose branches are asked for."""
+        """Ways that were not taken, of statements that have a choice and whose branches are counted."""
         missing = {
             line: [to for to in ways if not self.times(line, to)]
             for line, ways in self.exits.items()
@@ -136,7 +136,7 @@ class FileResult:
 
     @property
     def marks(self) -> list[str]:
-        """What must be known about the figures."""
+        """Notes on the figures."""
         marks = ["incomplete"] if self.counts.is_incomplete else []
         if not self.is_source_known:
             marks.append("source not recorded")
@@ -168,7 +168,7 @@ class FileResult:
 
 
 def _statement_hits(lines: Mapping[int, int], analysis: Analysis) -> dict[int, int]:
-    """Times that each statement ran: those of its first line or, where that has no code, of the line that ran most."""
+    """Times that each statement ran: the count of its first line or, if that has no code, of the line that ran most."""
     hits = dict.fromkeys(analysis.statements, 0)
     for line, count in lines.items():
         first = analysis.first_line(line)
@@ -190,7 +190,7 @@ def _threshold_precision(fail_under: float, precision: int) -> int:
 
 
 def is_under(covered: float, fail_under: float, precision: int) -> bool:
-    """100 asks for exactly that."""
+    """100 demands exactly 100."""
     if fail_under == 100:
         return covered != 100
     return round(covered, _threshold_precision(fail_under, precision)) < fail_under

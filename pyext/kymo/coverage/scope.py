@@ -18,7 +18,7 @@ _KYMO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Scope:
-    """Decides about names of files.  @files are all that were recorded: they show where the interpreters were."""
+    """Decides by names of files.  @files are all that were recorded: they show where the interpreters were."""
 
     def __init__(self, settings: Settings, files: Iterable[str]):
         self._project = Project(files=files)
@@ -36,7 +36,7 @@ class Scope:
         self._with_namespaces = settings.include_namespace_packages
 
     def has(self, path: str) -> bool:
-        """@path is absolute, or the name of something that is no file, as <string>."""
+        """@path is absolute, or the name of code that is in no file, such as <string>."""
         if path.startswith("<") or not path:
             return False
         if self._folders or self._packages:
@@ -54,7 +54,7 @@ class Scope:
         return any(path.startswith(folder + "/") for folder in self._source_folders())
 
     def unexecuted(self, seen: set[str]) -> Iterator[str]:
-        """Files below the source folders that are none of @seen."""
+        """Files below the source folders that are not in @seen."""
         found = set()
         for folder in self._source_folders():
             for path in _python_files(folder, self._with_namespaces):
@@ -63,7 +63,7 @@ class Scope:
                     yield path
 
     def _source_folders(self) -> list[str]:
-        """Those named, and where a package that was named lies below the working directory."""
+        """The named folders, and those of named packages below the working directory."""
         places = [
             os.path.join(base, *name.split("."))
             for name in self._packages
@@ -73,7 +73,7 @@ class Scope:
 
     def _is_in_source(self, path: str) -> bool:
         for folder in self._folders:
-            # What is installed inside of the folder, as in a virtual environment there, is not its own.
+            # Installed files inside of the folder, as in a virtual environment, do not belong to it.
             if path.startswith(folder.rstrip("/") + "/"):
                 return not self._is_installed(path[len(folder) :]) or self._is_installed(folder + "/")
         return any(_is_of_package(path, name) for name in self._packages)
@@ -83,7 +83,7 @@ class Scope:
 
 
 def _is_of_package(path: str, name: str) -> bool:
-    """Whether a module of this path can be that package, or a part of it; an installed one lies at the top."""
+    """Whether a module with this path can be that package, or a part of it; an installed one is at the top."""
     inner = "/" + name.replace(".", "/")
     installed = _INSTALLED.match(path)
     rest = path[installed.end() :] if installed else path
@@ -94,7 +94,7 @@ def _is_of_package(path: str, name: str) -> bool:
 
 
 def _python_files(folder: str, with_namespaces: bool) -> Iterator[str]:
-    """What can be imported: below the folder itself, only packages are gone into."""
+    """The files that can be imported: below the folder itself, only those of packages."""
     for at, folders, files in os.walk(folder):
         if at != folder and not with_namespaces and "__init__.py" not in files:
             folders.clear()
@@ -106,7 +106,7 @@ def _python_files(folder: str, with_namespaces: bool) -> Iterator[str]:
 
 
 def relative(path: str) -> str:
-    """From the working directory, if it lies in there."""
+    """Relative to the working directory, if it lies there."""
     here = os.getcwd().rstrip("/") + "/"
     return path[len(here) :] if path.startswith(here) else path
 

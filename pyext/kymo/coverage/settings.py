@@ -67,7 +67,7 @@ class Settings:
         return self.partial_branches + self.partial_also + self.partial_branches_always
 
 
-# Section and option to the name of the setting and its type; what is only about recording is not here.
+# By section and option, the name of the setting and its type, without those that are only about recording.
 _OPTIONS = {
     "run": {
         "branch": ("branch", bool),
@@ -116,12 +116,12 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "
 _VARIABLE = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)(?:(\?)|-([^}]*))?\})")
 _RANGES = {"fail_under": (0, 100), "precision": (0, 15), "xml_package_depth": (1, 10**6)}
 
-# By the names of sections without their prefix, each option with its text, or with its value in TOML.
+# By section, without its prefix: each option with its text, or its value in TOML.
 _Sections = dict[str, dict[str, Any]]
 
 
 def read_settings(rcfile: str | None = None) -> Settings:
-    """Those of @rcfile, of $COVERAGE_RCFILE, or of the first file of the working directory that has any."""
+    """The settings of @rcfile, of $COVERAGE_RCFILE, or of the first file in the working directory that has any."""
     named = rcfile or os.environ.get("COVERAGE_RCFILE")
     if named:
         sections = _read(named, True)
@@ -241,7 +241,7 @@ def check_regex(text: str, place: str) -> None:
 
 
 def _substitute(text: str, place: str) -> str:
-    """Put variables of the environment in: $NAME, ${NAME}, ${NAME?}, ${NAME-default}, $$."""
+    """Substitute environment variables: $NAME, ${NAME}, ${NAME?}, ${NAME-default}, $$."""
 
     def value(match: re.Match[str]) -> str:
         dollar, plain, braced, is_needed, default = match.groups()

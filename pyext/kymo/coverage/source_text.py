@@ -6,7 +6,7 @@ import tokenize
 
 
 def decode(source: bytes) -> str:
-    """In the encoding that it names, with newlines as `\\n`; what is no text in it is replaced."""
+    """Decode by the encoding that the file names, with newlines as `\\n`; invalid bytes are replaced."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
         text = source.decode(encoding, "replace")

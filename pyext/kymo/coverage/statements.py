@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a source file, its statements, and what is excluded of them."""
+"""The text of a source file, its statements, and those that are excluded."""
 
 import ast
 import io
@@ -20,7 +20,7 @@ DEFAULT_EXCLUDE = (
     r"^\s*if (typing\.)?TYPE_CHECKING:",
 )
 DEFAULT_PARTIAL = (r"#\s*(pragma|PRAGMA)[:\s]?\s*(no|NO)\s*(branch|BRANCH)",)
-# These are looked for whatever is configured in place of the ones above.
+# These apply even if others are configured instead of the ones above.
 ALWAYS_PARTIAL = (r"^\s*while (True|1|False|0):", r"^\s*if (True|1|False|0):")
 
 LONGEST_BLANK_RUN = 40  # lines
@@ -56,7 +56,7 @@ class Source:
     tree: ast.Module
     logical_lines: list[LogicalLine]
     first_lines: dict[int, int]  # of the lines of each logical line that has more than one
-    code_lines: set[int]  # that the compiled code names, as it names them
+    code_lines: set[int]  # in the compiled code's line table
 
     def first(self, line: int) -> int:
         return self.first_lines.get(line, line)
@@ -68,7 +68,7 @@ class Source:
 def decode(source: bytes) -> str:
     """The text of a source file, with line feeds alone as ends of lines, and one after the last.
 
-    Bytes that are wrong in the file's encoding are replaced.  LookupError, SyntaxError: there is no such encoding.
+    Bytes that are invalid in the file's encoding are replaced.  LookupError, SyntaxError: there is no such encoding.
     """
     source = source.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\f", b" ")
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
@@ -122,12 +122,12 @@ def _code_lines(code: CodeType) -> Iterator[int]:
     while todo:
         code = todo.pop()
         todo += [const for const in code.co_consts if isinstance(const, CodeType)]
-        if code.co_name != "__annotate__":  # annotations that are evaluated on demand, which hardly anything does
+        if code.co_name != "__annotate__":  # annotations that are evaluated on demand, which is rare
             yield from (line for _, _, line in code.co_lines() if line)
 
 
 def walk_statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """@tree and what is below it down to statements, `except` and `case` clauses; what is around comes first."""
+    """@tree and the nodes below it down to statements, `except` and `case` clauses; outer ones come first."""
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -142,7 +142,7 @@ def start_of(node: Definition) -> int:
 
 
 def always_matches(case: ast.match_case) -> bool:
-    """A clause without a guard that takes anything, as `case _` does."""
+    """True for a clause without a guard that matches anything, as `case _` does."""
     pattern: ast.pattern | None = case.pattern
     while isinstance(pattern, ast.MatchOr | ast.MatchAs):
         pattern = pattern.patterns[-1] if isinstance(pattern, ast.MatchOr) else pattern.pattern
@@ -170,7 +170,7 @@ def excluded_lines(source: Source, filename: str, patterns: Sequence[str]) -> se
             if not excluded.isdisjoint(_lines_of(start, node.lineno)):
                 excluded.update(_lines_of(start, node.end_lineno))
         elif isinstance(node, ast.match_case) and always_matches(node):
-            # With nothing of its body left, the clause says as little as an `else` would.
+            # With nothing left of its body, the clause means as little as an `else` would.
             body = source.code_lines.intersection(_lines_of(node.body[0].lineno, node.body[-1].end_lineno))
             if body and body <= excluded:
                 excluded.update(_lines_of(node.pattern.lineno, node.pattern.end_lineno))
@@ -197,7 +197,7 @@ def matching_lines(text: str, filename: str, patterns: Sequence[str]) -> set[int
 def _shortened(text: str) -> tuple[str, list[int]]:
     """@text without the middle of long runs of blank lines, and the numbers of the lines that are left.
 
-    Patterns that begin with `^\\s*` take time with the cube of such a run.
+    Patterns that begin with `^\\s*` take time in proportion to the cube of such a run's length.
     """
     left: list[str] = []
     numbers: list[int] = []
@@ -219,7 +219,7 @@ def _guarded[T](filename: str, pattern: str, act: Callable[[], T]) -> T:
 
 
 def _exclude_suites(logical_lines: Sequence[LogicalLine], excluded: set[int]) -> None:
-    """Add to @excluded the suite below each header of which a line is in it, up to its last colon."""
+    """Add to @excluded the suite of each header that has a line in it, up to the header's last colon."""
     around: int | None = None  # indent of the header whose suite is excluded
     for line in logical_lines:
         if around is not None and line.indent <= around:

@@ -11,12 +11,12 @@ Arc = tuple[int, int]
 def arcs_taken(
     counts: FileCounts, analysis: Analysis, *, are_hits_counted: bool = True
 ) -> tuple[dict[Arc, int], dict[Branch, int]]:
-    """How often each of the possible arcs was taken that a branch decides on.
+    """How often each possible arc was taken that a branch decides on.
 
-    Those of a definition with its body on its line are taken from the counts of lines and calls, which no branch tells;
-    so are those of `async for` before 3.14, which had no events of it.
-    An exception may leave a statement after its branch, so an arc was taken as often as where it leads was reached, at most.
-    The second result has the branches of lines with a choice that fit none of their arcs: they count as nothing.
+    Those of a definition with its body on its line are taken from the counts of lines and calls, which no branch shows;
+    so are those of `async for` before 3.14, which had no events for it.
+    An exception may leave a statement after its branch, so an arc was taken at most as often as its destination was reached.
+    The second result has the branches of lines with a choice that fit none of their arcs: they are not counted.
     """
     ways: dict[int, set[int]] = {}
     for line, to in analysis.arcs:
@@ -41,7 +41,7 @@ def arcs_taken(
 
 
 def _arc_of(branch: Branch, analysis: Analysis) -> Arc | None:
-    """None: it stays within the statement, or leaves a `with` in a way that counts as nothing."""
+    """None: it stays within the statement, or leaves a `with` in a way that is not counted."""
     line = analysis.first_line(branch.line)
     for at in branch.trail:
         to = analysis.first_line(at)
@@ -63,7 +63,7 @@ def _count_one_line(line: int, name: str, start: int, ways: set[int], counts: Fi
                 if analysis.first_line(first) == start and function.rpartition(".")[2] == name)
     ran = counts.lines.get(line, 0)
     for to in ways:
-        # Each call runs the line once, too, and where only 0 and 1 are known nothing can be subtracted.
+        # Each call runs the line once, too; if only 0 and 1 are known, nothing can be subtracted.
         taken[line, to] = calls if to == -start else max(ran - calls, min(ran, 1))
 
 
@@ -90,7 +90,7 @@ def _hits(statement: int, lines: Mapping[int, int], analysis: Analysis) -> int:
 
 
 def _reached(lines: Mapping[int, int], analysis: Analysis) -> dict[int, int]:
-    """By statement, how often the line of it ran that ran most: the first one need not be where it begins."""
+    """By statement, the count of the line that ran most: it need not begin at its first line."""
     most: dict[int, int] = {}
     for line, hits in lines.items():
         statement = analysis.first_line(line)

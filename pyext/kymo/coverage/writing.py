@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report to where it belongs."""
+"""Write a report to its output."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from kymo.coverage.report import Report
 
 
 def write(report: Report, form: str, output: str | None) -> None:
-    """@output: a file, - for stdout, or None for where the settings say."""
+    """@output: a file, - for stdout, or None for the output in the settings."""
     settings = report.settings
     if form == "html":
         from kymo.coverage import report_html
@@ -48,6 +48,6 @@ def _save(lines: Iterable[str], output: str) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    # Neither source nor values, and for other programs: as coverage.py's.
+    # Without source or values, and for other programs: readable as coverage.py's reports.
     with output_file(output, mode=SHARED) as file:
         file.write(text.encode())

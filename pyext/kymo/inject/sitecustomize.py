@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record a Python in whose environment Kymo is not installed.
+"""Record a Python that has no Kymo installed.
 
-`kymo record` puts this folder first into PYTHONPATH.  Any Python may come by: the old ones
-only pass through.
+`kymo record` puts this folder first into PYTHONPATH.  Any Python may run this; old
+versions do nothing here.
 """
 
 import sys
 
 
 def _join(here):
-    """Record this process; true if its children are to be, too."""
+    """Record this process; true if its children are to be recorded, too."""
     extension = sys.modules.get("kymo._kymo")
     if extension is None:
         import _frozen_importlib
@@ -48,6 +48,6 @@ def _main():
 
 
 _main()
-# The one that would have been found without us; if there is none, the error says so to site.
+# The sitecustomize that would have been found without us; if there is none, the error tells site.
 del sys.modules["sitecustomize"]
 import sitecustomize  # noqa: E402, F401

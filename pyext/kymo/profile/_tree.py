@@ -21,7 +21,7 @@ _NONE = 0xFFFFFFFF
 
 
 class Slice(NamedTuple):
-    """Which part of a trace is read; None: all.  As the options of `kymo export`; times are nanoseconds."""
+    """Which part of a trace is read; None: all.  Like the options of `kymo export`; times are nanoseconds."""
 
     from_ns: int | None = None
     to_ns: int | None = None
@@ -33,7 +33,7 @@ class Slice(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function.  `name` is qualified.  What is not known is None; a function in C has no file, and line 0."""
+    """A function.  `name` is qualified.  Unknown fields are None; a function in C has no file, and line 0."""
 
     file: str | None
     name: str | None
@@ -44,7 +44,7 @@ class Function(NamedTuple):
 class FunctionTimes(NamedTuple):
     """A function, wherever it was called from.
 
-    `outermost`: of calls and resumes, those that began while no other of it ran.  `total_ns`: while one of it ran,
+    `outermost`: of calls and resumes, those that began while no other of it ran.  `total_ns`: while one of them ran,
     however deep recursion went.  Errors are less than the sums of those of nodes.
     """
 
@@ -60,7 +60,7 @@ class FunctionTimes(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """A thread of the trace.  `outside_ns`: of its time, what was in no call that was read."""
+    """A thread of the trace.  `outside_ns`: its time outside of all calls that were read."""
 
     process: int
     number: int
@@ -75,17 +75,17 @@ class Thread:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A function where its parent called it.  Each time is at most its `…_err_ns` more or less.
+    """A function as called by its parent.  Each time may be wrong by its `…_err_ns`, to both sides.
 
     `calls` were seen to begin; `resumes` of generators and coroutines are no calls.  `total_ns` has all that it called.
-    `is_cut`: some of the calls were not seen to begin or to end.  `is_more`: no function, but all that was called here
+    `is_cut`: some of the calls were not seen to begin or to end.  `is_more`: not a function, but all that was called here
     when there was no more room for nodes.
     """
 
     function: Function
     thread: Thread
     parent: "Node | None"
-    call_line: int | None  # of the parent; None where lines were not asked for, or not known
+    call_line: int | None  # of the parent; None if lines were not asked for, or not known
     calls: int
     resumes: int
     self_ns: int
@@ -105,7 +105,7 @@ class Node:
 
 
 class Line(NamedTuple):
-    """What a line of a function took, in all threads."""
+    """The time that a line of a function took, in all threads."""
 
     function: Function
     line: int
@@ -116,7 +116,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Profile:
-    """All that was read.  In `nodes`, parents come before their children; `lines` are empty unless asked for."""
+    """The whole profile.  In `nodes`, parents come before their children; `lines` are empty unless asked for."""
 
     functions: list[Function]
     times: list[FunctionTimes]  # of each of them
@@ -186,7 +186,7 @@ def _raw_slice(wanted, flags=0):
 def read(path: str | os.PathLike[str], wanted: Slice = Slice(), *, lines: bool = False) -> Profile:
     """The profile of what is `wanted` of the trace at `path`, which may still be written.
 
-    With `lines`, of lines and by calling lines, too; that takes longer.  Raises kymo.Error for what is no trace.
+    With `lines`, of lines and by calling lines, too; that takes longer.  Raises kymo.Error if it is not a trace.
     """
     global _library
     _library = _library or _load()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What KCachegrind and callgrind_annotate read: costs by line, and calls from line to line.
+"""The format of KCachegrind and callgrind_annotate: costs by line, and calls from line to line.
 
-Error is the sum of the bounds of errors of the times before it.  Hits are of lines, where these were recorded or can be
+Error is the sum of the error bounds of the times before it.  Hits are of lines, where these were recorded or can be
 rebuilt, and calls have none.
 """
 
@@ -15,7 +15,7 @@ UNKNOWN = "(unknown)"
 
 
 class _Names:
-    """Each is written out once, with a number that stands for it from then on."""
+    """Each name is written once, with a number that replaces it from then on."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}

@@ -11,7 +11,7 @@ from kymo.profile.names import one_line, thread_name
 
 MOST_BOXES = 15_000  # of a flame graph
 MERGED, CUT, TASK = 1, 2, 8  # as of timeline.Box, and: when a task ran
-THREAD, MORE = -1, -2  # in place of a function
+THREAD, MORE = -1, -2  # instead of a function
 
 
 class Chart:
@@ -41,7 +41,7 @@ def title(thread: Thread) -> str:
 
 
 def _kept(nodes: list[Node], most: int) -> set[Node]:
-    """Those of the largest times: with each its parent, which took no less, and comes first."""
+    """The nodes with the largest times, each after its parent, which took at least as long."""
     return set(sorted(nodes, key=lambda node: -node.total_ns)[:most])
 
 
@@ -72,8 +72,8 @@ def flame(profile: Profile, number: Callable[[Any], int], most: int = MOST_BOXES
     for node in profile.nodes:
         above = places.get(node.parent) if node.parent else _thread_place(top, node.thread)
         if above is None:
-            continue  # what it was called by is left out
-        # What is left out of a place stands together beside what is not.
+            continue  # its caller is left out
+        # All that is left out of a place is one box beside the others.
         key = function_of(node) if node in kept else None
         found = above.children.setdefault(key, _Place())
         found.add(node)

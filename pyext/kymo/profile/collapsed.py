@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stacks on one line each, with the nanoseconds that their innermost function took itself: what flamegraph.pl reads."""
+"""Stacks on one line each, with the nanoseconds that their innermost function took itself: the input of flamegraph.pl."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from kymo.profile.names import with_place
 
 
 def frame(node: Node) -> str:
-    """Semicolons part frames."""
+    """Semicolons separate frames."""
     return with_place(function_of(node)).replace(";", ":")
 
 
 def write(profile: Profile) -> Iterator[str]:
-    """Lines, of equal stacks one."""
+    """Lines, one for equal stacks."""
     stack: list[str] = []
     sums: dict[str, int] = {}
     for node, is_begin in walk(profile):

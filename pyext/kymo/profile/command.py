@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs that read profiles share: which part of a trace is wanted, and how errors end."""
+"""Shared by the verbs that read profiles: which part of a trace is wanted, and how errors end."""
 
 import os
 import sys
@@ -34,7 +34,7 @@ def warn(message: str) -> None:
 
 
 def run(verb: Callable[[], int]) -> int:
-    """The exit status of `verb`; what it cannot do is one line."""
+    """The exit status of `verb`; an error is one line."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     sys.stderr.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -42,7 +42,7 @@ def run(verb: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except OSError as error:
-        # What is left of the output goes nowhere, or it would be tried again at the end.
+        # Discard the rest of the output, or Python would try to write it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if not isinstance(error, BrokenPipeError):
             warn(f"{error.filename}: {error.strerror or error}" if error.filename else f"{error.strerror or error}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations of which a bound of the error is known; all in nanoseconds.
+"""Durations with known error bounds; all in nanoseconds.
 
 Of one call no more is shown than was measured.  What many calls took together is known better than its bound, which takes every
 one of them for as wrong as it can be: see replay/profile/spread.h.
@@ -9,12 +9,12 @@ _UNITS = (("ns", 0), ("us", 3), ("ms", 6), ("s", 9))
 
 
 def is_measured(ns: int, err_ns: int) -> bool:
-    """Whether it is more than its error bound; what is not may have been anything from 0 on."""
+    """Whether it is more than its error bound; if not, it may have been anything from 0 on."""
     return ns > err_ns or not err_ns
 
 
 def text(ns: int, err_ns: int, digits: int = 4) -> str:
-    """A sum for people: "12.35 ms", with at most `digits` digits; two, where its bound leaves less."""
+    """A sum for people: "12.35 ms", with at most `digits` digits; two, if its bound leaves fewer."""
     place = max(min(_place(err_ns), _place(ns) - 1), _place(ns) - digits + 1)
     value = _to_place(ns, place)
     return _with_unit(value, max(place, _place(value) - digits + 1))
@@ -41,7 +41,7 @@ def error_text(err_ns: int) -> str:
 
 
 def _place(ns):
-    """Of the first digit: 0 for ones."""
+    """The place of the first digit: 0 for ones."""
     return len(str(abs(ns))) - 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who called whom: what is added up of a profile for formats that know no more of the way to a call than its caller."""
+"""Who called whom: sums of a profile for formats that know only the caller of a call, not its whole stack."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kymo export`, of the formats that are written from an aggregated profile."""
+"""`kymo export` for the formats that are written from an aggregated profile."""
 
 import os
 import sys

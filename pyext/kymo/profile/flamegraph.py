@@ -11,7 +11,7 @@ from kymo.profile.names import qualified
 
 
 class Numbers:
-    """Functions as scripts find them: by number."""
+    """Functions by number, for scripts."""
 
     def __init__(self) -> None:
         self.of: dict[Function, int] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flat profile and call graph as text, as gprof prints them.
 
-That a generator or coroutine goes on is a call.
+A resumed generator or coroutine counts as a call.
 """
 
 import functools
@@ -97,7 +97,7 @@ class _Graph:
 
 
 def _cycles(out_of: dict[Function, dict[Function, EdgeTimes]]) -> list[list[Function]]:
-    """Functions that call each other in the end: strongly connected components of several, by Tarjan's algorithm."""
+    """Functions that call each other, directly or not: strongly connected components with several, by Tarjan's algorithm."""
     order: dict[Function, int] = {}
     low: dict[Function, int] = {}
     stack: list[Function] = []
@@ -169,7 +169,7 @@ def _entry(graph: _Graph, each: FunctionTimes, observed: int) -> Iterator[str]:
 
 
 def _cycle_entry(graph: _Graph, number: int, cycle: list[Function], observed: int) -> Iterator[str]:
-    """What is called from outside of it runs on top of no other of it: their totals are the cycle's."""
+    """Functions called from outside of the cycle do not run inside of each other: the sum of their totals is the cycle's."""
     index = len(graph.index) + number
     total_ns = total_err_ns = outside = inside = 0
     for function in cycle:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How functions are called where there is one line for it."""
+"""Names of functions that fit on one line."""
 
 import os
 
@@ -7,7 +7,7 @@ from kymo.profile._tree import Function, Profile, Thread
 
 
 def one_line(text: str) -> str:
-    """What would end the line, or could not be read or encoded, escaped."""
+    """Escapes what would end the line, or cannot be read or encoded."""
     if text.isprintable():
         return text
     return "".join(
@@ -27,7 +27,7 @@ def with_place(function: Function) -> str:
 
 
 def distinct(profile: Profile) -> dict[Function, str]:
-    """Qualified names, with the place where several functions have one."""
+    """Qualified names, with the place if several functions have the same."""
     names: dict[str, int] = {}
     for function in profile.functions:
         names[qualified(function)] = names.get(qualified(function), 0) + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder's own share of times, taken off."""
+"""Subtract the recorder's own share of times."""
 
 from kymo.profile._tree import Function, Profile
 from kymo.profile.edges import function_of, walk
@@ -11,7 +11,7 @@ def take_off(profile: Profile, each_ns: int) -> None:
     A call has two, when it begins and when it ends.  Of what both take, the part before the clock is read at the
     beginning and the part after it at the end belong to the caller, together about one; the other one belongs to the
     function.
-    Times of functions and nodes become less, but not less than 0; those of lines stay.
+    Times of functions and nodes decrease, but not below 0; those of lines stay.
     """
     if not each_ns:
         return
@@ -26,7 +26,7 @@ def take_off(profile: Profile, each_ns: int) -> None:
     for node in reversed(profile.nodes):
         if node.parent is not None:
             node.parent.total_ns += node.total_ns
-    # Functions have what there was no room for among the nodes, too.
+    # Functions also have the calls for which the nodes had no room.
     selves: dict[Function, int] = {}
     totals: dict[Function, int] = {}
     running: dict[Function, int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pprof reads: profile.proto, compressed.
+"""The format of pprof: profile.proto, compressed.
 
 Each node of the tree is a sample of four values: calls, resumes of generators and coroutines, nanoseconds of its own,
 and the bound of their error.  Labels name its thread.
@@ -59,7 +59,7 @@ class _Tables:
         if number is None:
             number = self.functions[function] = len(self.functions) + 1
             name = self.strings(qualified(function))
-            # Names that are not the system's are not taken for C++, where <module> would be a template's argument.
+            # Without system names, pprof does not take names for C++, where <module> would be a template's argument.
             system_name = self.strings(with_place(function))
             message = _number(1, number) + _number(2, name) + _number(3, system_name)
             message += _number(4, self.strings(function.file or "")) + _number(5, function.line)

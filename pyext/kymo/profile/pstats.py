@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `python -m pstats`, snakeviz and others read: the statistics that cProfile keeps.
+"""The format of `python -m pstats`, snakeviz and others: the statistics that cProfile keeps.
 
 {(file, line, name): (primitive calls, calls, own time, cumulative time, callers)}, where callers are
 {(file, line, name): (calls, primitive calls, own time, cumulative time)}; times are seconds.  As with cProfile, that a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kymo report`: what a run was, as one page that opens from disk."""
+"""`kymo report`: a run as one page that opens from disk."""
 
 import errno
 import os
@@ -101,7 +101,7 @@ class Page:
         yield page.scripts() + "</body></html>\n"
 
     def _facts(self) -> str:
-        """What somebody who opens the page asks first."""
+        """The facts that a reader of the page looks for first."""
         facts = [
             ("lasted", durations.text(self.profile.end_ns - self.profile.begin_ns, 0)),
             ("processes" if len(self.trace.processes) != 1 else "process", str(len(self.trace.processes))),
@@ -180,7 +180,7 @@ class Page:
         )
 
     def _others(self) -> str:
-        """What shows functions of other code than the project's; without a pattern of files that is asked for."""
+        """The control that shows functions of code that is not the project's; only without a pattern of files."""
         other = [times for function, times in self.times.items() if not self.shown.has(function.file)]
         if not other or not self.shown.folds:
             return ""
@@ -257,7 +257,7 @@ class Page:
         return data
 
     def _runs(self) -> dict[Task, list[Run]]:
-        """Of the tasks that are shown, in the order in which they first ran."""
+        """The runs of the tasks shown, in the order in which they first ran."""
         runs: dict[Task, list[Run]] = {task: [] for task in self.calls.tasks}
         for run in self.calls.runs:
             runs[run.task].append(run)
@@ -324,7 +324,7 @@ class Page:
     def _files(
         self, files: list[tuple[str, dict[int, Line]]], room: int, left_out: list[str]
     ) -> Generator[str, None, int]:
-        """Returns for how many lines there is room still."""
+        """Returns the number of lines for which there is still room."""
         for file, lines in files:
             text = self._text(file)
             if room <= 0 or text is None or not any(line.self_ns for line in lines.values()):
@@ -394,7 +394,7 @@ def _sum(known: Line | None, more: Line) -> Line:
 
 
 def _source_rows(text: bytes, lines: dict[int, Line], room: int, values: dict[int, str]) -> Iterator[str]:
-    """Lines that ran and what is around them."""
+    """Lines that ran and those around them."""
     source = text.decode("utf-8", "replace").splitlines()
     whole = sum(each.self_ns for each in lines.values())
     shown = sorted(

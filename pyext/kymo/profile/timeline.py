@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of threads over time, as many as there is room for; replay/library/timeline_slices.h says what each field holds."""
+"""Calls of threads over time, up to a number of boxes; replay/library/timeline_slices.h says what each field holds."""
 
 import ctypes
 import os
@@ -33,7 +33,7 @@ class Box(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Where `lost` events of a thread are missing."""
+    """A place where `lost` events of a thread are missing."""
 
     thread: Thread
     t_ns: int
@@ -51,7 +51,7 @@ class Task:
 
 
 class Run(NamedTuple):
-    """A task ran, `times` times with pauses too short to be told; `function` is that of its outermost frame."""
+    """A task ran, `times` times with pauses too short to be shown; `function` is that of its outermost frame."""
 
     function: Function
     task: Task
@@ -104,7 +104,7 @@ def _load():
 
 
 def read(path: str | os.PathLike[str], wanted: Slice = Slice(), most: int = 30_000) -> Timeline:
-    """What is `wanted` of the trace at `path`, in at most so many boxes; raises kymo.Error for what is no trace."""
+    """What is `wanted` of the trace at `path`, in at most this many boxes; raises kymo.Error if it is not a trace."""
     global _library
     _library = _library or _load()
     found, message = POINTER(_Timeline)(), ctypes.create_string_buffer(512)

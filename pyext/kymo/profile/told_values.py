@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What variables held when a line ran last, as text: for pages."""
+"""What variables held when a line last ran, as text for pages."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ class ToldValues:
     is_cut: bool = False  # only the first events were looked at
 
     def of(self, file: str) -> dict[int, str]:
-        """By line.  That `def` makes a function is left out where its arguments are told, and so is a mere `-> None`."""
+        """By line.  The function made by a `def` is left out if its arguments are shown, and so is a mere `-> None`."""
         found = {}
         for line, texts in self.lines.get(file, {}).items():
             is_def = "PY_START" in texts
@@ -34,7 +34,7 @@ class ToldValues:
 
 
 def read(trace: Any, wanted: Slice) -> ToldValues | None:
-    """Of an open trace.  None: it has none, or only a test or function is wanted."""
+    """The values of an open trace.  None: it has none, or only a test or function is wanted."""
     level = (trace.config or {}).get("values") or "none"
     if level == "none" or wanted.test or wanted.function:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kymo top`: the functions that took most time, in the terminal."""
+"""`kymo top`: the functions that took the most time, in the terminal."""
 
 import os
 import select
@@ -51,14 +51,14 @@ def _top(words: list[str]) -> int:
 
 
 def _current(path: str, is_live: bool) -> tuple[str, bool]:
-    """Where the trace is now, and whether it is still written."""
+    """The trace's present path, and whether it is still being written."""
     if is_live and not os.path.exists(path) and os.path.exists(path.removesuffix(SUFFIX)):
         return path.removesuffix(SUFFIX), False
     return path, is_live
 
 
 def _watch(path: str, wanted: Slice, table: "_Table", interval: float) -> int:
-    """Until the recording is over, or somebody types q."""
+    """Runs until the recording is over, or the user types q."""
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     try:
@@ -78,7 +78,7 @@ def _watch(path: str, wanted: Slice, table: "_Table", interval: float) -> int:
             sys.stdout.flush()
             if not is_live:
                 return 0
-            # Of a long recording, reading is what takes time.
+            # For a long recording, reading takes most of the time.
             until = time.monotonic() + max(interval, time.monotonic() - began)
             if _is_over(fd, until):
                 return 0
@@ -89,7 +89,7 @@ def _watch(path: str, wanted: Slice, table: "_Table", interval: float) -> int:
 
 
 def _is_over(fd: int, until: float) -> bool:
-    """Wait for a key, or until then; true if there is to be no more."""
+    """Wait for a key, or until then; true if the user wants to end."""
     while (left := until - time.monotonic()) > 0:
         if not select.select([fd], [], [], left)[0]:
             return False
@@ -140,7 +140,7 @@ class _Table:
 
 
 def _folded(other: list[FunctionTimes]) -> str:
-    """What they took themselves; their totals have what they called, too, and would count it twice."""
+    """Their own times; totals include what they called, and would count it twice."""
     calls, self_ns, err_ns = (sum(column) for column in zip(*((each.calls, each.self_ns, each.self_err_ns) for each in other)))
     functions = f"{len(other)} function{'s' * (len(other) != 1)}"
     return f"{calls:>11}   {durations.text(self_ns, err_ns):>10}  {'':>10}  … {functions} of other code (--all)"

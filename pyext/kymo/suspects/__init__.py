@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes with failing, over many attempts: `kymo suspects`."""
+"""What correlates with failing, over many attempts: `kymo suspects`."""

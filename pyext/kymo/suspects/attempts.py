@@ -24,7 +24,7 @@ class Attempt:
     present: set[Key] = field(default_factory=set)
     sequences: Sequences = field(default_factory=Sequences)
     has_sequences: bool = False  # the order in which things ran is known
-    incomplete: set[str] = field(default_factory=set)  # files of which some of what ran was not recorded
+    incomplete: set[str] = field(default_factory=set)  # files some of whose events were not recorded
     sources: dict[str, bytes] = field(default_factory=dict)
     starts: dict[tuple[str, str], int] = field(default_factory=dict)  # first lines of functions
 
@@ -47,7 +47,7 @@ class Attempt:
         return None if key[1] in self.incomplete else False
 
     def _has_value(self, key: Key) -> bool | None:
-        """It did not hold, for all that was observed."""
+        """False: it was observed, and never held."""
         _, file, function, how, line = key[:5]
         values = self.sequences.values
         if not self.has_sequences or self.sequences.is_cut:
@@ -56,11 +56,11 @@ class Attempt:
             return None if key[1:-1] in values.many and is_equality(key[-1]) else False
         was_there = self.has((LINE, file, line) if how == RAN else (CALL, file, function))
         if how in (RETURNED, YIELDED) and (file, function) in values.told:
-            was_there = False  # it has not come to that
+            was_there = False  # it was not reached
         return None if was_there is not False else False
 
     def time(self, key: Key) -> int | None:
-        """When it was first seen, as a number of events; None: it is not known."""
+        """When it was first seen, as a number of events; None: not known."""
         first = self.sequences.first
         if key[0] == VALUE:
             return self.sequences.values.first.get(key)
@@ -68,7 +68,7 @@ class Attempt:
 
 
 def read_attempt(path: str, has_failed: bool, settings: Settings, test: str | None, loops: dict[bytes, Loops]) -> Attempt:
-    """CoverageError: nothing can be said about it.  @loops: of sources that were looked at before."""
+    """CoverageError: the attempt cannot be used.  @loops: those of sources that were analysed before."""
     try:
         counts = read([path], contexts=test is not None)
         with Trace(path) as trace:
@@ -104,7 +104,7 @@ def _read(trace: Trace, counts: Counts, attempt: Attempt, settings: Settings, te
     for source in attempt.sources.values():
         if source not in loops:
             loops[source] = find_loops(source)
-    # Where each line was recorded once, what else ran in between is not known.
+    # If each line was recorded only once, it is not known what else ran in between.
     attempt.has_sequences = are_hits_counted
     attempt.sequences = read_sequences(
         trace, names, {name: loops[source] for name, source in attempt.sources.items()}, is_asked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may go with failing.  An element is a tuple: its kind, the file, and what tells it from others.
+"""What may correlate with failing.  An element is a tuple: its kind, the file, and what identifies it.
 
     LINE          file, line
     BRANCH        file, line, the line that it went to, or 0: it left the function
@@ -10,8 +10,8 @@
     ORDER         file, qualified name, line, a line that ran first after that, in one activation
     CALL_ORDER    file and qualified name of the caller, two functions as (file, qualified name)
     INTERLEAVING  file, qualified name, line where a thread stood, qualified name and line that another ran meanwhile
-    VALUE         file, qualified name, how it was told, line, name of a variable, a predicate: see predicates.py
-    GO            file, line, next line of the activation: not ranked; it tells when a branch was taken
+    VALUE         file, qualified name, how it was recorded, line, name of a variable, a predicate: see predicates.py
+    GO            file, line, next line of the activation: not ranked; it shows when a branch was taken
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ LINE, BRANCH, CALL, NO_CALL, EXCEPTION = "line", "branch", "call", "no call", "e
 ROUND, ORDER, CALL_ORDER, INTERLEAVING, GO = "round", "order", "call order", "interleaving", "go"
 VALUE = "value"
 
-# Of elements that say the same, the earlier kind is told.
+# If elements say the same, the earlier kind is reported.
 KINDS = (BRANCH, EXCEPTION, CALL, LINE, ROUND, ORDER, CALL_ORDER, INTERLEAVING, VALUE, NO_CALL)
 OF_SEQUENCES = {EXCEPTION, ROUND, ORDER, CALL_ORDER, INTERLEAVING}
 

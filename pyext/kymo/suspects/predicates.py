@@ -2,9 +2,9 @@
 """What variables held, as predicates: `x is None`, `len(x) == 0`, `x < 0`.
 
 B. Liblit, M. Naik, A. Zheng, A. Aiken, M. Jordan: "Scalable Statistical Bug Isolation", PLDI 2005.  A predicate is
-observed where a value was told of its variable, and is true where it held at least once.
+observed if a value of its variable was recorded, and true if it held at least once.
 
-A place is (file, qualified name, how, line, name of the variable): `how` it was told; of what is returned there is no name.
+A place is (file, qualified name, how, line, name of the variable): `how` it was recorded; a returned value has no name.
 """
 
 import functools
@@ -21,7 +21,7 @@ LONGEST = 40  # of a value in `x == …`
 PLACES = 50_000  # of one attempt
 REMEMBERED = 4096  # values
 
-# Of predicates that the same attempts had, the first that fits one of these is told.
+# If the same attempts had several predicates, the first that fits one of these is reported.
 _ORDER = ("is None", "is not None", "is True", "is False", "type is", "== 0", "< 0", "> 0", "is nan", "len(…) == 0", "len(…) > 0", "==")
 
 _NOTHING: frozenset[str] = frozenset()
@@ -36,7 +36,7 @@ class Values:
 
     first: dict[Key, int] = field(default_factory=dict)  # predicates that held, and when they did first: numbers of events
     observed: set[Place] = field(default_factory=set)
-    told: set[tuple[str, ...]] = field(default_factory=set)  # files and functions of which any value was told
+    told: set[tuple[str, ...]] = field(default_factory=set)  # files and functions with any recorded value
     many: set[Place] = field(default_factory=set)  # that held more different values than DISTINCT
 
 
@@ -45,7 +45,7 @@ def order(predicate: str) -> int:
 
 
 def expression(name: str, predicate: str) -> str:
-    """As Python has it; the name of what is returned or yielded is "result"."""
+    """In Python's syntax; a returned or yielded value is called "result"."""
     name = name or "result"
     if predicate.startswith("type is "):
         return f"type({name}) is {predicate.removeprefix('type is ')}"
@@ -100,14 +100,14 @@ def _sign(text: str, kind: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """Predicates of a variable and its attributes, by name.  What has the same ones has the same object."""
+    """Predicates of a variable and its attributes, by name.  Equal ones share one object."""
 
     of: tuple[tuple[str, Predicates], ...]
 
 
 @dataclass(slots=True, eq=False)
 class Told:
-    """A variable as it was once."""
+    """A variable at one time."""
 
     shape: Shape
     equals: list[tuple[str, str]]  # what it and its attributes were equal to, by name
@@ -122,10 +122,10 @@ class _Seen:
 
 
 class Observer:
-    """Takes the values of events as they come."""
+    """Collects the values of events in their order."""
 
     def __init__(self, has_lines: bool):
-        """@has_lines: variables are told at each line, where they changed."""
+        """@has_lines: variables that changed are recorded at each line."""
         self.found = Values()
         self.has_lines = has_lines
         self._texts: dict[str, dict[str, Told]] = {}

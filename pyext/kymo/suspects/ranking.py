@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements ranked by how much they go with failing.
+"""Elements ranked by how much they correlate with failing.
 
 Ochiai: Abreu, Zoeteweij, van Gemund, "An Evaluation of Similarity Coefficients for Software Fault Localization", PRDC 2006.
 Tarantula: Jones, Harrold, "Empirical Evaluation of the Tarantula Automatic Fault-Localization Technique", ASE 2005.
@@ -32,14 +32,14 @@ from kymo.suspects.elements import (
 )
 from kymo.suspects.predicates import CALLED, DISTINCT, RAN, expression, is_equality, order
 
-FACTS = 3  # of one suspect, that are told
+FACTS = 3  # of one suspect, that are reported
 VALUES = 2  # of these, where there are others
-ALIKE = 3  # suspects that are nothing but values, which the same attempts had: a value that is passed on is in many functions
+ALIKE = 3  # suspects of values alone that the same attempts had: a value that is passed on is in many functions
 SHOWN = 6  # lines of an interrupted thread
 
 
 class Support(NamedTuple):
-    """In how many attempts of each side it was, and of how many that is known."""
+    """The number of attempts on each side that had it, and the number for which that is known."""
 
     failing: int
     failing_known: int
@@ -122,13 +122,13 @@ def _support(attempts: list[Attempt], where: tuple[bool | None, ...]) -> Support
 
 
 def _time(attempts: list[Attempt], key: Key) -> float:
-    """When it was first seen in the attempts that failed, at their median; what was never seen comes last."""
+    """When it was first seen in failed attempts, by the median; elements never seen come last."""
     times = [time for attempt in attempts if attempt.has_failed and (time := attempt.time(key)) is not None]
     return median(times) if times else math.inf
 
 
 def _is_redundant(key: Key, found: tuple[bool | None, ...], where: dict[Key, tuple[bool | None, ...]]) -> bool:
-    """It is there whenever one of its parts is: that is told already."""
+    """It occurs whenever one of its parts does: that one is reported already."""
     kind, file = key[:2]
     parts: list[Key] = []
     if kind == ORDER:
@@ -143,7 +143,7 @@ def _is_redundant(key: Key, found: tuple[bool | None, ...], where: dict[Key, tup
 
 
 def _idle_predicates(candidates: set[Key], attempts: list[Attempt]) -> set[Key]:
-    """Those that say no more than that their place ran, and equalities where there are many different values."""
+    """Those that only say that their place ran, and equalities if there are many different values."""
     observed: dict[tuple[Any, ...], list[int]] = {}
     equal: Counter[tuple[Any, ...]] = Counter()
     for attempt in attempts:
@@ -157,14 +157,14 @@ def _idle_predicates(candidates: set[Key], attempts: list[Attempt]) -> set[Key]:
         held = [0, 0]
         for attempt in attempts:
             held[attempt.has_failed] += key in attempt.present
-        # Increase: of the attempts in which it held more have failed than of those in which it was observed.
+        # Increase: a larger share of attempts failed where it held than where it was observed.
         if held[True] * passing <= failing * held[False] or is_equality(key[-1]) and equal[key[1:-1]] > DISTINCT:
             idle.add(key)
     return idle
 
 
 def _without_repetitions(elements: list[_Element]) -> list[_Element]:
-    """Of a predicate the first place in each function, and of what the same attempts had one predicate of a variable."""
+    """Keep the first place of a predicate in each function, and one predicate of a variable if the same attempts had several."""
     places: set[tuple[Any, ...]] = set()
     best: dict[tuple[Any, ...], _Element] = {}
     for element in elements:
@@ -183,7 +183,7 @@ def _without_repetitions(elements: list[_Element]) -> list[_Element]:
 
 
 def _fold(elements: list[_Element], attempts: list[Attempt], functions: dict[tuple[str, int], str]) -> list[Suspect]:
-    """Elements of one function that the same attempts had are one suspect."""
+    """Elements of one function that the same attempts had become one suspect."""
     groups: dict[tuple[object, ...], list[_Element]] = {}
     for element in elements:
         file, function = _place(element.key, functions)

@@ -11,7 +11,7 @@ from kymo.suspects.ranking import Suspect, Support
 
 
 class Sources:
-    """Lines of the files as they ran."""
+    """Lines of the files as they were when they ran."""
 
     def __init__(self, attempts: list[Attempt]):
         self._texts: dict[str, list[str]] = {}
@@ -49,7 +49,7 @@ def _counts(support: Support) -> str:
 
 
 def put_json(suspects: list[Suspect], attempts: list[Attempt], sources: Sources, measure: str, test: str | None) -> None:
-    """A score that is infinite is null."""
+    """An infinite score becomes null."""
     print(json.dumps({
         "measure": measure,
         "test": test,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order things ran in one attempt: one pass over its events of the files that are looked at.
+"""The order in which things ran in one attempt: one pass over its events in the files of interest.
 
-What is looked at is bounded, so that neither a long run nor a long function makes it explode: see the constants.
+Its work is bounded, so that neither a long run nor a long function takes too long: see the constants.
 """
 
 import ast
@@ -31,7 +31,7 @@ class Sequences:
     # Of interleavings: the lines up to the next event that was recorded, for it may have stood in front of any of them.
     next_lines: dict[Key, dict[int, None]] = field(default_factory=dict)
     values: Values = field(default_factory=Values)
-    is_cut: bool = False  # not all was looked at, or something is missing
+    is_cut: bool = False  # not all events were read, or some are missing
     has_turns: bool = True  # the order between threads is known
 
 
@@ -156,10 +156,10 @@ class _Walk:
                 self.observer.see(file, function, CALLED, 0, stack[-1].values.values(), self.now)
         elif kind in ("PY_RESUME", "PY_THROW"):
             waiting = thread.suspended.get((file, function), [])
-            # Of several that wait it is not known which one goes on.
+            # If several wait, it is not known which one goes on.
             stack.append(waiting.pop() if len(waiting) == 1 else _Frame(file, function))
         elif kind == "RAISE":
-            # What comes out of a call is no exception of its own.
+            # An exception that comes out of a call is not a new one.
             if thread.last != "PY_UNWIND" and event.line is not None:
                 self._see((EXCEPTION, file, function, event.line, event.name or "an exception"))
         elif stack and stack[-1].function == function and stack[-1].file == file:

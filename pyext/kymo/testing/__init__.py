@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pytest plugin does while tests are recorded."""
+"""The parts of the pytest plugin that record tests."""

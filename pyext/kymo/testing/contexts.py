@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each phase of a test is a context, so that what ran in it can be told apart afterwards."""
+"""Each phase of a test is a context, so that what ran in it can be identified afterwards."""
 
 from contextlib import contextmanager
 
@@ -14,7 +14,7 @@ class Contexts:
     _item = _nodeid = None
 
     def _phase(self, item, name):
-        # pytest puts the id together at each look.
+        # pytest builds the id at each access.
         if item is not self._item:
             self._item, self._nodeid = item, item.nodeid
         return context(f"{self._nodeid}|{name}")

@@ -2,7 +2,7 @@
 
 
 class Recorder:
-    """The fixture `kymo_recorder`.  Where nothing is recorded it does nothing."""
+    """The fixture `kymo_recorder`.  It does nothing if nothing is recorded."""
 
     @property
     def is_recording(self) -> bool:

@@ -10,7 +10,7 @@ from kymo.testing.recording import run_kymo
 _ENTRIES = {"PY_START", "PY_RESUME", "PY_THROW"}
 _EXITS = {"PY_RETURN", "PY_YIELD", "PY_UNWIND"}
 _KINDS = ",".join(["LINE", "RAISE", "UNKNOWN", *sorted(_ENTRIES | _EXITS)])
-# Events of a thread that are looked through, and if all of them belong to tools.
+# Events of a thread that are searched; the second number if all of the first belong to tools.
 _WINDOWS = (2000, 50000)
 _LONGEST, _LONGEST_VALUE = 100, 40
 
@@ -18,11 +18,11 @@ _LONGEST, _LONGEST_VALUE = 100, 40
 class Frame:
     def __init__(self, is_hidden, event):
         self.is_hidden, self.last = is_hidden, event
-        self.line, self.values = None, {}  # its last LINE; what is told of variables, and not shown at a line yet
+        self.line, self.values = None, {}  # its last LINE; values of variables that no line shows yet
 
 
 def _follow(events, owner_of):
-    """(what tested code did, and libraries for it; the event that tells where the thread is in the end, or None).
+    """(what tested code did, and libraries for it; the event that shows where the thread is at the end, or None).
 
     What was called before the first event counts as tested.  Events of libraries are marked `is_other`.
     """
@@ -46,7 +46,7 @@ def _follow(events, owner_of):
 
 
 def _note_values(frame, event):
-    """Arguments go to the first line of a call, what it returns to the last."""
+    """Arguments go to the first line of a call, its return value to the last."""
     frame.values |= event.get("values") or {}
     if event["event"] == "LINE":
         frame.line, event["values"], frame.values = event, frame.values, {}
@@ -67,7 +67,7 @@ def _find_failure(events, traceback):
 def _lines(events, last, count):
     """The last lines or, where none were recorded, calls; at the end the line where the thread is.
 
-    Those of other code are numbers, how many there are; but for the last of all: it tells where the thread is.
+    Lines of other code are only counted, except for the very last: it shows where the thread is.
     """
     found = []
     for kind in "LINE", "PY_START":
@@ -90,7 +90,7 @@ def _lines(events, last, count):
         shown += not isinstance(lines[at], int)
     if not shown:
         return []
-    # What came before the first line was not asked for; but where a thread did nothing else, it is told.
+    # Events before the first line are not wanted, unless the thread did nothing else.
     at += isinstance(lines[at], int)
     return lines[at - (at > 0 and lines[at]["is_other"] and isinstance(lines[at - 1], int)):]
 
@@ -118,7 +118,7 @@ def _cut(text, length):
 
 
 def _values(event):
-    """As a comment: what variables have got since the line before, and what the line returned."""
+    """As a comment: values that variables got after the line before, and the line's return value."""
     shown = [f"{name}={_cut(value['text'], _LONGEST_VALUE)}" for name, value in (event.get("values") or {}).items()]
     result = f"-> {_cut(event['result']['text'], _LONGEST_VALUE)}" if "result" in event else ""
     text = "  ".join(filter(None, (_cut(", ".join(shown), _LONGEST), result)))

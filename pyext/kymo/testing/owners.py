@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""To whom code belongs: to pytest and its plugins, to libraries, or to the project."""
+"""The owner of code: pytest and its plugins, libraries, or the project."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ import pluggy
 
 from kymo import _kymo
 
-# Parts of pytest that tests call.  They are recorded: so what they call in turn can be told from what tests call.
+# Parts of pytest that tests call.  They are recorded, so that what they call can be distinguished from what tests call.
 _CALLED = {"assertion", "python_api.py", "raises.py", "recwarn.py"}
 
 
@@ -39,7 +39,7 @@ class Owners:
         self._tools, self._known = tuple(_tools(config)), {}
 
     def __call__(self, file):
-        """"tool", "library" or "user": that of the project.  What is in no file is made by libraries."""
+        """"tool", "library" or "user": that of the project.  Code that is in no file is made by libraries."""
         owner = self._known.get(file)
         if owner is None:
             file = str(file)

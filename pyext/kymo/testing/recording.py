@@ -11,7 +11,7 @@ from kymo import _recording
 from kymo._settings import settings as options_from_elsewhere
 
 
-_LARGE = 64 << 20  # of a trace with values, in bytes: as kymo record has it
+_LARGE = 64 << 20  # of a trace with values, in bytes: as in kymo record
 
 
 class Recording:
@@ -28,7 +28,7 @@ class Recording:
         self._wanted = None
         self._count = 0
         self._is_on = self._in_segment = self._has_values = False
-        self.has_kept = False  # something for whose sake the trace is
+        self.has_kept = False  # a segment that makes the trace worth keeping
         self.growth = None  # that values made a trace large, in words
         self._since = 0.0
         self.path = None  # of the trace; None: nothing is recorded, or it is not known where to
@@ -92,7 +92,7 @@ class Recording:
             kymo.end_segment(keep=keep)
 
     def leave_segment(self):
-        """End the segment and keep it, though not for its sake the trace.  True if there was one."""
+        """End the segment and keep it, but not the trace because of it.  True if there was one."""
         if not self._in_segment:
             return False
         self._in_segment = False
@@ -117,7 +117,7 @@ def written(path):
 
 
 def run_kymo(*words, timeout=60):
-    """What the program prints.  Raises OSError, with what it has to say."""
+    """The program's output.  Raises OSError with its error message."""
     try:
         done = subprocess.run([_recording._find_program(), *map(str, words)], capture_output=True, text=True, errors="replace",
                               timeout=timeout, env={**os.environ, "KYMO_SESSION": ""}, check=False)
@@ -129,7 +129,7 @@ def run_kymo(*words, timeout=60):
 
 
 def joined_trace():
-    """Where the recording goes that somebody else has begun."""
+    """The trace of a recording that was begun elsewhere."""
     session = os.environ.get("KYMO_SESSION")
     try:
         lines = run_kymo("ps").splitlines() if session else []

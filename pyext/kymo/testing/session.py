@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parts of the plugin a pytest process needs: one that runs tests, one that has workers of xdist run them."""
+"""The parts of the plugin that a pytest process needs: one that runs tests, or one that has xdist workers run them."""
 
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the plugin was asked for: on the command line, in pytest's file, in [tool.kymo.pytest] of pyproject.toml."""
+"""The plugin's settings: on the command line, in pytest's file, in [tool.kymo.pytest] of pyproject.toml."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +55,7 @@ def _read_table(file):
 
 
 def read(config):
-    """Raises UsageError for what means nothing."""
+    """Raises UsageError for an invalid setting."""
     table = _read_table(config.rootpath / "pyproject.toml")
 
     def find(name, default):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said at the end of a run: the traces of the tests that failed, on the terminal and in GitHub's step summary."""
+"""The summary at the end of a run: the traces of the tests that failed, on the terminal and in GitHub's step summary."""
 
 import os
 import re
@@ -30,7 +30,7 @@ class Summary:
             self._failures[report.nodeid].passed = reports.trace_of(report)
 
     def _compare(self, failure):
-        """Where it parted from an attempt that passed; nothing if there is none, or nobody wants to know."""
+        """Where it diverged from an attempt that passed; nothing if there is none, or it is not wanted."""
         passed = failure.passed if self._settings.diff else None
         if passed is None and self._settings.baseline and not self._settings.saves_baseline:
             passed = baseline.find(self._settings.baseline, failure.nodeid)
@@ -59,7 +59,7 @@ class Summary:
 
 
 def _command(failure):
-    """What leads to where it failed, for a shell."""
+    """The shell command that goes to the place of the failure."""
     return shlex.join(["kymo", "replay", f"--test={failure.nodeid}", str(failure.trace)])
 
 

@@ -33,7 +33,7 @@ class Attempt:
             mark(text)
 
     def note(self, report):
-        """The outcome of a phase, and with it that of the attempt so far.  All are told at the end: marks of contexts stay together."""
+        """The outcome of a phase, and with it that of the attempt so far.  Written at the end: marks of contexts stay together."""
         outcome = report.outcome
         if hasattr(report, "wasxfail"):
             outcome = {"skipped": "xfailed", "passed": "xpassed"}.get(outcome, outcome)
@@ -43,7 +43,7 @@ class Attempt:
 
 
 class _Guard:
-    """What goes wrong in it is no test's failure.  Several times in each test: contextlib's would take four times as long."""
+    """Errors in it do not fail a test.  Used several times in each test: contextlib's would take four times as long."""
 
     def __init__(self, warn):
         self._warn = warn
@@ -115,7 +115,7 @@ class Tests:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(self, fixturedef):
-        """A fixture of more than a test is kept whatever becomes of the test that needs it first: a later one may fail by it."""
+        """A fixture of more than one test is kept, whatever the outcome of its first test: a later one may fail because of it."""
         is_apart = bool(self._recording) and fixturedef.scope != "function" and self._recording.leave_segment()
         try:
             return (yield)
@@ -139,7 +139,7 @@ class Tests:
                 if not is_aside:
                     self._set_aside()
                 lines = self._last_lines(call)
-                # What is still to come of this attempt lies in no segment, so it is kept.
+                # The rest of this attempt lies in no segment, so it is kept.
                 self._recording.end_segment(keep=False)
             self._attempt.note(report)
             if lines is not None:
@@ -192,7 +192,7 @@ class Tests:
 
 
 def _wanted_of(item):
-    """What its closest marker asks for; item.get_closest_marker() takes twenty calls to say that there is none."""
+    """The wishes of its closest marker; item.get_closest_marker() takes twenty calls to find that there is none."""
     node = item
     while node:
         for marker in node.own_markers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where workers of xdist run the tests: what became of one that died is read from its trace."""
+"""For tests run by xdist workers: how a worker died is read from its trace."""
 
 import time
 from pathlib import Path
@@ -17,7 +17,7 @@ _PATIENCE_S = 10
 class Workers:
     def __init__(self, config, settings, stem):
         self._config, self._settings, self._stem = config, settings, stem
-        self._dead = []  # of whom no test's report has told
+        self._dead = []  # workers that no test's report has named
 
     def _stem_of(self, node):
         return f"{self._stem}-{node.gateway.id}"
@@ -70,7 +70,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, report):
-        # xdist calls this right behind the other.
+        # xdist calls this right after the other one.
         if self._dead:
             head, lines, path = self._tell(self._dead.pop())
             reports.add_lines(report, head, lines, path)
@@ -78,7 +78,7 @@ class Workers:
                 reports.add_trace(report.user_properties, path)
 
     def pytest_terminal_summary(self, terminalreporter):
-        """Who died between two tests."""
+        """Workers that died between two tests."""
         for node in self._dead:
             terminalreporter.section("kymo: a worker died while no test ran")
             for line in reports.text_of(*self._tell(node)).splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages of profiles are made of."""
+"""Parts of pages of profiles."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ def head(title: str) -> str:
 
 
 def scripts() -> str:
-    """Behind the data that they find."""
+    """To be placed behind the data that they use."""
     return _page.script(_read("boxes.js") + _read("report.js"))
 
 
