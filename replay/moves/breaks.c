@@ -228,7 +228,7 @@ static bool has_place(const struct kymo_breaks *breaks, const struct kymo_break 
 	       !kymo_position_compare(at->places[number].at, kymo_position_of(event));
 }
 
-/* Places in @chunk; what is rebuilt comes before the recorded event of its number. */
+/* Places in @chunk; a rebuilt event comes before the recorded event of its number. */
 static uint64_t places_in(const struct kymo_break *at, const struct kymo_chunk_summary *chunk)
 {
 	return places_before(at, chunk->stream, (struct kymo_position){chunk->last_n + 1, 1}) -
@@ -269,7 +269,7 @@ struct kymo_break *kymo_breaks_at(const struct kymo_breaks *breaks, const struct
 	return NULL;
 }
 
-/* Times that @at is hit by what @reader has of a content, all others being read over. */
+/* How often @at is hit in the content that @reader is at; other entries are read and skipped. */
 static uint64_t content_hits(const struct kymo_breaks *breaks, const struct kymo_break *at,
 			     struct kymo_hits_reader *reader)
 {
@@ -305,7 +305,7 @@ uint64_t kymo_break_hits_in(struct kymo_breaks *breaks, const struct kymo_break 
 	return found;
 }
 
-/* True if some break is hit by what @reader has of a content. */
+/* True if some break is hit in the content that @reader is at. */
 static bool may_hit_content(const struct kymo_breaks *breaks, struct kymo_hits_reader *reader)
 {
 	const struct kymo_hits_reader start = *reader;

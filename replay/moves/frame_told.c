@@ -22,7 +22,7 @@ static void begin(struct kymo_frame_told *told)
 	};
 }
 
-/* Another activation begins, or none is there. */
+/* Another activation begins, or there is none. */
 static void forget(struct kymo_frame_told *told)
 {
 	told->count = 0;
@@ -53,7 +53,7 @@ static int add_block(struct kymo_frame_told *told, const struct kymo_walker *wal
 	return 0;
 }
 
-/* The frame on @level where @walker stands; NULL: there is none, or it is too deep down to be listed. */
+/* The frame on @level where @walker stands; NULL: there is none, or it is too far down to be listed. */
 static const struct kymo_stack_frame *frame_at(const struct kymo_walker *walker, uint64_t level)
 {
 	const struct kymo_stack *stack = &walker->stack;
@@ -138,7 +138,7 @@ int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_sum
 		is_begin = false;
 	}
 	kymo_walker_release(&walker);
-	/* Nothing need come behind the event that leaves it. */
+	/* The event that leaves it may be the last of all. */
 	if (is_passed && is_leaving && told->is_there && !told->last.at.n) {
 		told->has_last = true;
 		told->last = before;

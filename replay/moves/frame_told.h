@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The records of values that one activation of a frame has in one chunk.  For variables.c and variable_watch.c alone. */
+/* The records of values of one activation of a frame in one chunk. Only for variables.c and variable_watch.c. */
 #ifndef KYMO_REPLAY_MOVES_FRAME_TOLD_H
 #define KYMO_REPLAY_MOVES_FRAME_TOLD_H
 
@@ -20,27 +20,27 @@ struct kymo_frame_told {
 	uint32_t payload_bytes;
 	size_t payload_capacity;
 	const struct kymo_code *code; /* of the frame; NULL: not known */
-	bool is_there;	  /* there is such a frame */
-	struct kymo_moment first; /* the first event of the chunk at which it is there; at.n is 0: it was there before */
-	bool has_first;	  /* that has entered it */
-	struct kymo_moment last; /* its last event, which may be that of the chunk before; at.n is 0: it goes on */
-	bool has_last;	  /* that has left it */
+	bool is_there;	  /* the frame exists */
+	struct kymo_moment first; /* its first event in the chunk; at.n is 0: the frame was there before */
+	bool has_first;	  /* @first entered it */
+	struct kymo_moment last; /* its last event, which may be in the chunk before; at.n is 0: it continues */
+	bool has_last;	  /* @last left it */
 	bool is_lost;	  /* events are missing before @first, or behind @last */
-	bool has_ran_line; /* it has come to a line */
+	bool has_ran_line; /* it has reached a line */
 };
 
 void kymo_frame_told_release(struct kymo_frame_told *told);
 
 /*
- * Read the frame on @level of the stack that is there at @place, in @chunk, up to @limit.  @place {0}: as the chunk begins; it may lie
- * behind the chunk's end.  @told is zeroed, or was filled before and is used again.
+ * Read the frame that is on @level of the stack at @place, in @chunk, up to @limit. @place {0}: the beginning of the chunk; it may
+ * lie behind the chunk's end. @told is zeroed, or was filled before and is reused.
  */
 KYMO_MUST_CHECK
 int kymo_frame_told_read(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
 			 struct kymo_position place, struct kymo_position limit, struct kymo_frame_told *told,
 			 struct kymo_error *error);
 
-/* What the event at which @walker stands tells of the frame on top, which is all there is to it. */
+/* Only what the event at which @walker stands records of the frame on top. */
 KYMO_MUST_CHECK
 int kymo_frame_told_here(struct kymo_frame_told *told, const struct kymo_walker *walker, struct kymo_error *error);
 
@@ -50,8 +50,8 @@ static inline struct kymo_values kymo_told_values(const struct kymo_frame_told *
 }
 
 /*
- * The last chunk before @chunk in which what called the frame on @level has run, else the first: the frame, which is there as @chunk
- * begins, was entered in that one, or at the beginning of the next.
+ * The last chunk before @chunk in which the caller of the frame on @level ran, else the first. The frame is on the stack when @chunk
+ * begins, so it was entered in the returned chunk or at the beginning of the next.
  */
 const struct kymo_chunk_summary *kymo_chunk_of_entry(const struct kymo_replay *replay, const struct kymo_chunk_summary *chunk,
 						     uint64_t level);

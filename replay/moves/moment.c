@@ -41,7 +41,7 @@ struct kymo_moment kymo_chunk_begin(const struct kymo_index *index, const struct
 	return (struct kymo_moment){
 		.stream = chunk->stream,
 		.at = {chunk->first_n, 1},
-		/* One without chunks: of a thread that lost all it did. */
+		/* A stream without chunks: its thread lost all its events. */
 		.t_ns = stream->chunk_count ? kymo_clock_ns(&timeline->clock,
 							    timeline->chunks[stream->first_chunk + chunk->chunk]->open_clock)
 					    : stream->start_ns,
@@ -57,14 +57,14 @@ static bool share_process(const struct kymo_timeline *timeline, const struct kym
 	       timeline->streams[chunk->stream].process == timeline->streams[moment->stream].process;
 }
 
-/* The last event of @chunk that comes not after @moment. */
+/* The last event of @chunk that does not come after @moment. */
 static int find_in_chunk(const struct kymo_index *index, const struct kymo_chunk_summary *chunk,
 			 const struct kymo_moment *moment, struct kymo_moment *out, struct kymo_error *error)
 {
 	struct kymo_timeline *timeline = index->timeline;
 	struct kymo_walker walker;
 	bool is_found = false;
-	uint64_t near = 0; /* what comes before this event comes not after @moment */
+	uint64_t near = 0; /* events before this one do not come after @moment */
 	int result;
 
 	if (moment->slice && share_process(timeline, chunk, moment) && kymo_has_turns(chunk, moment->interpreter)) {
@@ -117,11 +117,11 @@ int kymo_moment_of_thread(const struct kymo_index *index, size_t stream, const s
 		*out = *moment;
 		return 1;
 	}
-	/* A thread that lost all it did is in its gap all the time, whichever time that has. */
+	/* A thread that lost all its events is in its gap all the time, whatever the time of the gap. */
 	if (!index->timeline->streams[stream].chunk_count)
 		moment = &end;
 	chunk = kymo_moment_chunk(index, stream, moment);
-	/* Where that one has nothing yet, the one before it. */
+	/* If nothing in that chunk is early enough, the one before it. */
 	for (; chunk && chunk >= first; chunk--) {
 		int result = find_in_chunk(index, chunk, moment, out, error);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Moments of a run: where one thread is, and where the others are then.
+ * Moments of a run: where one thread is, and where the others are at the same time.
  *
- * Threads that share a GIL are in order by its turns, exactly; where turns are not known, and between processes, by time, no
- * better than the times' error bounds.
+ * Threads that share a GIL are ordered exactly, by its turns. Where turns are not known, and between processes, the order is that of
+ * time, within the error bounds.
  */
 #ifndef KYMO_REPLAY_MOVES_MOMENT_H
 #define KYMO_REPLAY_MOVES_MOMENT_H
@@ -25,14 +25,14 @@ struct kymo_moment kymo_moment_of(const struct kymo_timeline *timeline, const st
 /* < 0: @a comes before @b. */
 int kymo_moment_compare(const struct kymo_timeline *timeline, const struct kymo_moment *a, const struct kymo_moment *b);
 
-/* The last chunk of @stream that begins at @moment or before; NULL: none does. */
+/* The last chunk of @stream that begins at @moment or before; NULL: none. */
 const struct kymo_chunk_summary *kymo_moment_chunk(const struct kymo_index *index, size_t stream,
 						   const struct kymo_moment *moment);
 /* The moment at which @chunk begins. */
 struct kymo_moment kymo_chunk_begin(const struct kymo_index *index, const struct kymo_chunk_summary *chunk);
 
 /*
- * The last event of @stream at @moment or before it, to @out.  1; 0: the thread has not begun; a negative errno.
+ * Write the last event of @stream at @moment or before it to @out. 1; 0: the thread has not begun; or a negative errno.
  */
 KYMO_MUST_CHECK
 int kymo_moment_of_thread(const struct kymo_index *index, size_t stream, const struct kymo_moment *moment,

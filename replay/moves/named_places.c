@@ -83,7 +83,7 @@ int kymo_replay_goto(struct kymo_replay *replay, const char *place, struct kymo_
 	if (!strncmp(place, "test ", 5))
 		return kymo_replay_goto_test(replay, place + 5 + strspn(place + 5, " \t"), error);
 	percent = strtod(place, &end);
-	if (end > place && !strcmp(end, "%") && !(percent >= 0 && percent <= 100)) /* nor NaN */
+	if (end > place && !strcmp(end, "%") && !(percent >= 0 && percent <= 100)) /* also false for NaN */
 		return kymo_fail(error, -EINVAL, "'%s' is outside of the run: 0%% to 100%% of this thread's events", place);
 	if (end > place && !strcmp(end, "%"))
 		return kymo_replay_seek(replay, stream,
@@ -110,7 +110,7 @@ static bool leaves_module(const struct kymo_walker *walker, const void *context)
 	return event->kind == KYMO_PY_RETURN && event->code && !strcmp(event->code->content->function, "<module>");
 }
 
-/* To where the exception was raised that ended the thread which the replay stands at the end of. */
+/* The replay stands at a thread's end: go to where the exception that ended the thread was raised. */
 static int go_to_raise(struct kymo_replay *replay, struct kymo_error *error)
 {
 	const struct kymo_event *event = kymo_replay_event(replay);
@@ -176,7 +176,7 @@ int kymo_replay_goto_end(struct kymo_replay *replay, struct kymo_error *error)
 	return result < 0 ? result : 0;
 }
 
-/* What lies nearer is as good as there. */
+/* A distance up to this counts as being there. */
 #define NEAR_NS 1000000
 
 char *kymo_replay_describe_reached(const struct kymo_replay *replay, const char *place)

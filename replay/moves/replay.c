@@ -93,7 +93,7 @@ int kymo_replay_stack(struct kymo_replay *replay, struct kymo_stack *out, struct
 		return kymo_fail(error, -ENOMEM, "out of memory");
 	if (known->count)
 		memcpy(out->frames + known->hidden, known->frames, known->count * sizeof(*out->frames));
-	/* Frames of which the chunk says nothing have done nothing since it began: look for when they did. */
+	/* Frames without an event in this chunk did nothing since it began: look for their last events before it. */
 	while (out->hidden && (chunk = kymo_find_level(replay, chunk, out->hidden))) {
 		struct kymo_stack behind = {0};
 		int result = kymo_check_interrupt(replay, error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Moving backwards.  A thread can be read forwards only: what is looked for is the last such event before this one. */
+/* Moving backwards. A thread can only be read forwards, so each move searches for the last matching event before this one. */
 #include <errno.h>
 
 #include "replay/moves/replay_walks.h"
@@ -12,7 +12,7 @@ static struct kymo_position before(struct kymo_position at)
 	return at.k ? (struct kymo_position){at.n - 1, 0} : (struct kymo_position){at.n, UINT32_MAX};
 }
 
-/* The last line of what ran before the frame that nobody called, and that began at @entered. */
+/* The last line that ran before @entered, where a frame without a caller began. */
 static int find_line_of_other(struct kymo_replay *replay, struct kymo_position entered, struct kymo_position *line,
 			      struct kymo_error *error)
 {
@@ -22,7 +22,7 @@ static int find_line_of_other(struct kymo_replay *replay, struct kymo_position e
 			      error);
 }
 
-/* The line of a frame that is told by the stack alone, or of its caller: what ran on @level before @chunk. */
+/* The line of a frame that is known from the stack only, or of its caller: what ran on @level before @chunk. */
 static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
 			    struct kymo_position *line, struct kymo_error *error)
 {
@@ -58,7 +58,7 @@ static int find_line_before(struct kymo_replay *replay, const struct kymo_chunk_
 	return level || !entered.n ? 0 : find_line_of_other(replay, entered, line, error);
 }
 
-/* The line before this one of the frame on @level, or of what called it, or of what ran before that.  1: @line is it; 0: there is none. */
+/* The line before this one, of the frame on @level, of its caller, or of what ran before that, to @line. 1; 0: there is none. */
 static int find_line(struct kymo_replay *replay, uint64_t level, struct kymo_position *line, struct kymo_error *error)
 {
 	const struct kymo_stack *stack = &replay->walker.stack;
@@ -95,7 +95,7 @@ static int stop_here(const struct kymo_replay *replay)
 	return kind == KYMO_EVENT_GAP || kind == KYMO_EVENT_UNKNOWN ? KYMO_STOP_MISSING : KYMO_STOP_MOVED;
 }
 
-/* The last break before this moment in the threads from @first to before @end, and after @until. */
+/* The last break between @until and this moment in the threads from @first up to, but not including, @end. */
 static int find_break(struct kymo_replay *replay, size_t first, size_t end, const struct kymo_moment *until,
 		      struct kymo_found_break *best, struct kymo_error *error)
 {
@@ -122,7 +122,7 @@ static int stand_at_break(struct kymo_replay *replay, const struct kymo_found_br
 	return result ? result : KYMO_STOP_BREAK;
 }
 
-/* To the last line of the frame on @level, or of what called it; or to a break that was hit since. */
+/* To the last line of the frame on @level or of its caller; or to a break that was hit after that. */
 static int go_to_line(struct kymo_replay *replay, uint64_t level, struct kymo_error *error)
 {
 	size_t stream = kymo_replay_stream(replay);
@@ -148,7 +148,7 @@ static int go_to_last(struct kymo_replay *replay, kymo_wanted_event wants, struc
 	size_t stream = kymo_replay_stream(replay);
 	int result;
 
-	/* Nothing of the chunk comes before the gap that it begins with. */
+	/* Nothing in the chunk comes before the gap at its beginning. */
 	if (replay->walker.event.kind == KYMO_EVENT_GAP && limit.n == chunk->first_n && chunk > kymo_first_chunk(replay, stream))
 		chunk--;
 	result = kymo_stand_at_last(replay, chunk, limit, wants, NULL, error);
@@ -171,7 +171,7 @@ static int go_to_break(struct kymo_replay *replay, struct kymo_error *error)
 	return result ? stand_at_break(replay, &found, error) : stand_at_begin(replay, stream, error);
 }
 
-/* The last turn of @stream before that of @now, and after @until.  1: @found is it; 0: there is none. */
+/* The last turn of @stream before that of @now, and after @until, to @found. 1; 0: there is none. */
 static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now, uint64_t until,
 		     uint64_t *found, struct kymo_error *error)
 {

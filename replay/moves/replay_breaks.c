@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Looking for breaks: which chunks may have some says the index, where exactly the events. */
+/* Searching for breaks: the index says which chunks may have some, the events say exactly where. */
 #include "replay/moves/replay_walks.h"
 
 struct kymo_break_search kymo_break_search_begin(struct kymo_replay *replay)
@@ -7,7 +7,7 @@ struct kymo_break_search kymo_break_search_begin(struct kymo_replay *replay)
 	return (struct kymo_break_search){.number = ++replay->searches};
 }
 
-/* How often number @number of @breaks is hit in @chunk up to and with @limit. */
+/* How often break number @number of @breaks is hit in @chunk, up to and including @limit. */
 static uint64_t count_in_chunk(struct kymo_replay *replay, const struct kymo_breaks *breaks, uint32_t number,
 			       const struct kymo_chunk_summary *chunk, struct kymo_position limit)
 {
@@ -22,7 +22,7 @@ static uint64_t count_in_chunk(struct kymo_replay *replay, const struct kymo_bre
 	return count;
 }
 
-/* Hits of @at in this thread up to this one: each search meets all of a chunk, or all from where it began. */
+/* Hits of @at in this thread up to this one: each search sees all hits of a chunk, or all from where it began. */
 static uint64_t count_hit(struct kymo_replay *replay, const struct kymo_break_search *search, struct kymo_break *at,
 			  const struct kymo_chunk_summary *chunk)
 {
@@ -53,7 +53,7 @@ const struct kymo_break *kymo_break_hit(struct kymo_replay *replay, const struct
 	return hit;
 }
 
-/* The first break in @chunk after @after, or the last one, that lies before @before. */
+/* The first or the last break in @chunk after @after and before @before. */
 static int find_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk,
 			 const struct kymo_moment *after, const struct kymo_moment *before, bool wants_last,
 			 struct kymo_found_break *found, struct kymo_error *error)
@@ -67,7 +67,7 @@ static int find_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 		struct kymo_moment here = kymo_moment_of(replay->timeline, &walker.event);
 		const struct kymo_break *hit = kymo_break_hit(replay, &search, &walker, chunk);
 
-		/* Conditions may take long, each of them. */
+		/* Each condition may take long. */
 		result = kymo_check_interrupt(replay, error);
 		if (result)
 			break;
@@ -123,7 +123,7 @@ int kymo_find_break_before(struct kymo_replay *replay, size_t stream, const stru
 	return 0;
 }
 
-/* The last chunk of @stream before which there are fewer hits than @number; NULL: it has no chunk. */
+/* The last chunk of @stream before which there are fewer than @number hits; NULL: the stream has no chunk. */
 static const struct kymo_chunk_summary *chunk_of_hit(struct kymo_replay *replay, struct kymo_breaks *breaks,
 						     size_t stream, uint64_t number)
 {

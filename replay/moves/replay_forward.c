@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Moving forwards: event by event, but for chunks that the index says nothing is in. */
+/* Moving forwards: event by event, except in chunks that the index rules out. */
 #include <errno.h>
 
 #include "replay/moves/replay_walks.h"
@@ -12,10 +12,10 @@ static bool leaves(const struct kymo_event *event)
 
 struct goal {
 	enum kymo_go go;
-	uint64_t depth; /* OVER: of the frames that are looked at; OUT: of the one that is to be left */
+	uint64_t depth; /* OVER: of the frames that matter; OUT: of the frame to be left */
 };
 
-/* True if the goal lies at the event that @walker has come to: an enum kymo_stop. */
+/* Whether the goal lies at the event that @walker has reached: an enum kymo_stop, or 0. */
 static enum kymo_stop reaches(struct goal *goal, const struct kymo_walker *walker)
 {
 	const struct kymo_event *event = &walker->event;
@@ -31,7 +31,7 @@ static enum kymo_stop reaches(struct goal *goal, const struct kymo_walker *walke
 	case KYMO_GO_OVER:
 		if (kymo_is_stop(event) && depth <= goal->depth)
 			return here;
-		/* Behind the outermost frame comes another. */
+		/* After the outermost frame comes another. */
 		if (leaves(event) && depth <= goal->depth)
 			goal->depth = depth > 1 ? depth - 1 : 1;
 		return 0;
@@ -42,7 +42,7 @@ static enum kymo_stop reaches(struct goal *goal, const struct kymo_walker *walke
 	}
 }
 
-/* @end: of its thread's chunks. */
+/* @end: the end of its thread's chunks. */
 static bool may_reach(const struct goal *goal, const struct kymo_chunk_summary *chunk,
 		      const struct kymo_chunk_summary *end)
 {
@@ -50,13 +50,13 @@ static bool may_reach(const struct goal *goal, const struct kymo_chunk_summary *
 		return true;
 	if (goal->go == KYMO_GO_OVER)
 		return chunk->lowest_depth <= goal->depth;
-	/* It is left by an event of its own, or is missing behind.  Its caller need not have one before the next call. */
+	/* It is left by an event of its own, or its end is missing. Its caller may have no event before the next call. */
 	if (goal->go == KYMO_GO_OUT)
 		return chunk->lowest_depth <= goal->depth || chunk + 1 == end || chunk[1].depth < goal->depth;
 	return true;
 }
 
-/* Go on with the first chunk from @chunk on in which something may be; its number, or NULL: there is none. */
+/* Continue with the first chunk, from @chunk on, that may contain the goal; NULL: there is none. */
 static const struct kymo_chunk_summary *skip(struct kymo_replay *replay, const struct goal *goal,
 					     const struct kymo_chunk_summary *chunk)
 {
@@ -74,12 +74,12 @@ static int stand_at_end(struct kymo_replay *replay, size_t stream, struct kymo_e
 	return result ? result : KYMO_STOP_END;
 }
 
-/* Events that are walked through before it is worth the while to look further ahead. */
+/* Events to walk through before looking further ahead pays off. */
 #define PATIENCE 1024U
 
 /*
- * Pass over calls that last long, up to the event in this chunk with which the last of them is left; for a step out, up to
- * the one that leaves the frame; where lines are rebuilt, for a step over up to the frame's next line.
+ * Pass over long calls, up to the event in this chunk that leaves the last of them. For a step out: up to the event that leaves the
+ * frame. For a step over, where lines are rebuilt: up to the frame's next line.
  */
 static void pass_over_calls(struct kymo_replay *replay, const struct goal *goal, const struct kymo_chunk_summary *chunk)
 {
@@ -97,7 +97,7 @@ static void pass_over_calls(struct kymo_replay *replay, const struct goal *goal,
 	kymo_walker_skip(&replay->walker, n);
 }
 
-/* Within this thread.  What fails has moved nevertheless. */
+/* Within this thread. On failure the position may have changed. */
 static int run_along(struct kymo_replay *replay, struct goal goal, struct kymo_error *error)
 {
 	struct kymo_break_search search = kymo_break_search_begin(replay);
@@ -110,7 +110,7 @@ static int run_along(struct kymo_replay *replay, struct goal goal, struct kymo_e
 		int result = kymo_walker_next(&replay->walker, error);
 		enum kymo_stop reached;
 
-		if (result <= 0) /* what was passed over last has an end, too */
+		if (result <= 0) /* also at the end of what was passed over */
 			return result ? result : stand_at_end(replay, stream, error);
 		if (replay->walker.chunk != chunk->chunk) {
 			const struct kymo_chunk_summary *next = skip(replay, &goal, ++chunk);
@@ -150,7 +150,7 @@ static int run(struct kymo_replay *replay, struct goal goal, struct kymo_error *
 	size_t stream = kymo_replay_stream(replay);
 	int result = run_along(replay, goal, error);
 
-	/* A second failure changes nothing: it stands nowhere else than before. */
+	/* A second failure changes nothing: the position is the same as before. */
 	if (result < 0 && kymo_replay_seek(replay, stream, from, NULL))
 		return result;
 	return result;
@@ -180,7 +180,7 @@ static int run_on(struct kymo_replay *replay, struct kymo_error *error)
 	return result ? result : KYMO_STOP_BREAK;
 }
 
-/* The first turn of @stream after that of @now, and before @until where there is such.  1: @found is it, in @in; 0: there is none. */
+/* The first turn of @stream after that of @now, and before @until if that is set, to @found, with its chunk in @in. 1; 0: there is none. */
 static int find_turn(struct kymo_replay *replay, size_t stream, const struct kymo_moment *now, const struct kymo_turn *until,
 		     struct kymo_turn *found, const struct kymo_chunk_summary **in, struct kymo_error *error)
 {
@@ -233,7 +233,7 @@ int kymo_replay_forward(struct kymo_replay *replay, enum kymo_go go, struct kymo
 
 	replay->hit = NULL;
 	replay->watched = NULL;
-	/* Where the stack is not known, there is no frame to stay in or to leave. */
+	/* If the stack is not known, there is no frame to stay in or to leave. */
 	if (!depth && (go == KYMO_GO_OVER || go == KYMO_GO_OUT))
 		go = KYMO_GO_INTO;
 	switch (go) {

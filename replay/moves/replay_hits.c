@@ -45,7 +45,7 @@ int kymo_replay_hit_before(struct kymo_replay *replay, const struct kymo_moment 
 	return find_nearest(replay, now, kymo_find_break_before, found, error);
 }
 
-/* 1: enough of this thread. */
+/* 1: nothing more is wanted from this thread. */
 static int tell_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk,
 		      const struct kymo_hits_asked *asked, struct kymo_error *error)
 {

@@ -6,7 +6,7 @@
 
 #include "replay/moves/replay_walks.h"
 
-/* threading.py catches what leaves this frame's callee, which is the third of the thread, and prints it. */
+/* threading.py catches what leaves this frame's callee, the third frame of the thread, and prints it. */
 static bool is_threads_own(const struct kymo_stack_frame *frame)
 {
 	const struct kymo_content *content = frame->code ? frame->code->content : NULL;
@@ -15,7 +15,7 @@ static bool is_threads_own(const struct kymo_stack_frame *frame)
 	       kymo_names_file("threading.py", content->file);
 }
 
-/* The interpreter asks these from C when it begins, and an ImportError is an answer. */
+/* The interpreter imports these from C when it starts, and expects an ImportError. */
 static bool is_of_imports(const struct kymo_stack_frame *frame)
 {
 	const char *file = frame->code ? frame->code->content->file : "";
@@ -33,7 +33,7 @@ bool kymo_leaves_thread(const struct kymo_walker *walker)
 					    : kymo_stack_depth(stack) == 3 && stack->count > 1 && is_threads_own(&stack->frames[stack->count - 2]);
 }
 
-/* An exception with the name @name is raised first. */
+/* An exception named @name is raised for the first time. */
 static bool raises(const struct kymo_walker *walker, const void *name)
 {
 	const struct kymo_event *event = &walker->event;
@@ -57,7 +57,7 @@ static int add_place(struct kymo_replay *replay, struct kymo_break *at, const st
 		return result;
 	if (at->place_count && at->places[at->place_count - 1].stream == place.stream &&
 	    kymo_position_compare(at->places[at->place_count - 1].at, place.at) >= 0)
-		return 0; /* raised again on its way */
+		return 0; /* raised again as it propagates */
 	if (kymo_grow(&at->places, &at->place_capacity, at->place_count + 1, sizeof(place)))
 		return kymo_fail(error, -ENOMEM, "out of memory");
 	at->places[at->place_count++] = place;
@@ -75,7 +75,7 @@ static int find_in_chunk(struct kymo_replay *replay, struct kymo_break *at, cons
 	while ((result = kymo_walk_next(&walker, chunk, error)) > 0) {
 		const struct kymo_event *event = &walker.event;
 
-		/* Without a type, what ends a thread in silence is none. */
+		/* Without a type, an exception that ends a thread silently does not count. */
 		if (!kymo_leaves_thread(&walker) || !event->name ||
 		    kymo_traced_is_type(event->stream->process, event->name_id, *at->name ? at->name : "SystemExit") != (*at->name != 0))
 			continue;

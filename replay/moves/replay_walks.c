@@ -5,9 +5,9 @@
 
 #include <errno.h>
 
-/* Events: walking through these takes less than passing over a whole chunk. */
+/* Number of events that are walked through faster than a whole chunk is passed over. */
 #define ANCHOR_REACH 1024U
-/* Events from one place to the next that a walk through a chunk may go back to: passing over these takes more than a copy. */
+/* Events between two places that a walk through a chunk may return to: passing over this many takes longer than a copy. */
 #define PLACE_STRIDE 8192U
 
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream)
@@ -25,7 +25,7 @@ const struct kymo_chunk_summary *kymo_this_chunk(const struct kymo_replay *repla
 	const struct kymo_event *event = &replay->walker.event;
 	const struct kymo_chunk_summary *chunk = kymo_index_find(replay->index, kymo_replay_stream(replay), event->n);
 
-	/* What a stack at the end of a chunk tells has the number of the next event. */
+	/* A stack at the end of a chunk has the number of the next event. */
 	while (chunk > kymo_first_chunk(replay, chunk->stream) && chunk->chunk > replay->walker.chunk)
 		chunk--;
 	return chunk;
@@ -56,7 +56,7 @@ void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker)
 	replay->is_open = true;
 }
 
-/* @walker, which stands before event @n of @chunk, is the replay's from now on: the next search may begin there. */
+/* The replay takes over @walker, which stands before event @n of @chunk: the next search may begin there. */
 static void set_anchor(struct kymo_replay *replay, const struct kymo_walker *walker, const struct kymo_chunk_summary *chunk,
 		       uint64_t n)
 {
@@ -68,8 +68,8 @@ static void set_anchor(struct kymo_replay *replay, const struct kymo_walker *wal
 }
 
 /*
- * A walk through @chunk of which nothing before event @from is told, but for the first; that there may be another like it soon
- * is remembered.  Returns as kymo_walk_next().
+ * Open a walk through @chunk, pass over what lies before event @from, and take the next event. Keeps a copy there, because a similar
+ * walk may follow soon. Returns as kymo_walk_next().
  */
 static int begin_at(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk,
 		    uint64_t from, struct kymo_error *error)
@@ -89,17 +89,17 @@ static int begin_at(struct kymo_replay *replay, struct kymo_walker *walker, cons
 	return kymo_walk_next(walker, chunk, error);
 }
 
-/* Where to begin to look, so that what is before @n is at hand: where there is an anchor, a little less will do. */
+/* Where to begin a search so that it covers what comes before @n; if there is an anchor, a little less is enough. */
 static uint64_t reach_back(const struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t n, uint64_t reach)
 {
 	uint64_t from = n > chunk->first_n && n - chunk->first_n > reach ? n - reach : chunk->first_n;
 	bool is_between = replay->anchored == chunk && from < replay->anchor_n && replay->anchor_n <= n;
 
-	/* Not for the chunk's first event, where whoever reaches back stops. */
+	/* Not for the chunk's first event: searches backwards stop there. */
 	return is_between && from > chunk->first_n && replay->anchor_n - from < ANCHOR_REACH / 2 ? replay->anchor_n : from;
 }
 
-/* Stand at the first event of @chunk at @at or after it that belongs to the GIL's turn @slice, or a later one. */
+/* Stand at the first event of @chunk, from @at on, that belongs to the GIL's turn @slice or a later one. */
 static int stand_at(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position at,
 		    uint64_t slice, struct kymo_error *error)
 {
@@ -162,7 +162,7 @@ static bool may_have(const struct kymo_chunk_summary *chunk, kymo_wanted_event w
 	return chunk->lines && (wants == kymo_stop_event || chunk->lowest_depth <= 1);
 }
 
-/* The last event of @chunk from @from up to @limit that is wanted.  1: @found is it; 0: there is none. */
+/* The last wanted event of @chunk from @from up to @limit, to @found. 1; 0: there is none. */
 static int last_from(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t from,
 		     struct kymo_position limit, kymo_wanted_event wants, const void *context,
 		     struct kymo_position *found, struct kymo_error *error)
@@ -185,7 +185,7 @@ static int last_from(struct kymo_replay *replay, const struct kymo_chunk_summary
 	return result < 0 ? result : is_found;
 }
 
-/* The same in all of the chunk: it is likely near to the limit. */
+/* The same in all of the chunk: it is probably near the limit. */
 static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
 			 kymo_wanted_event wants, const void *context, struct kymo_position *found,
 			 struct kymo_error *error)
@@ -196,7 +196,7 @@ static int last_in_chunk(struct kymo_replay *replay, const struct kymo_chunk_sum
 		uint64_t from = reach_back(replay, chunk, end, reach);
 		int result = last_from(replay, chunk, from, limit, wants, context, found, error);
 
-		/* What was found before the place from which on nothing was passed over need not be the last. */
+		/* What was found where events were passed over may not be the last. */
 		if (result < 0 || (result && found->n >= from) || from == chunk->first_n)
 			return result;
 	}
@@ -249,7 +249,7 @@ struct place {
 	uint64_t n; /* it stands before this event */
 };
 
-/* If the last line of the frame on @level of @stack is behind @place, look for it from there.  @place is none then. */
+/* Let searches begin at @place if the last line of the frame on @level of @stack is behind it. Clears @place. */
 static void leave_place(struct kymo_replay *replay, struct place *place, const struct kymo_chunk_summary *chunk,
 			const struct kymo_stack *stack, uint64_t level)
 {

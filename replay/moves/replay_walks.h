@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reading a replay's chunks.  For the files replay*.c alone.
+ * Reading a replay's chunks. Only for the files replay*.c.
  */
 #ifndef KYMO_REPLAY_MOVES_REPLAY_WALKS_H
 #define KYMO_REPLAY_MOVES_REPLAY_WALKS_H
 
 #include "replay/moves/replay.h"
 
-/* True of the events that are looked for. */
+/* True for the events that a search wants. */
 typedef bool (*kymo_wanted_event)(const struct kymo_walker *walker, const void *context);
 bool kymo_any_event(const struct kymo_walker *walker, const void *context);
 bool kymo_stop_event(const struct kymo_walker *walker, const void *context);
-bool kymo_outermost_stop_event(const struct kymo_walker *walker, const void *context); /* of a frame that nobody called */
+bool kymo_outermost_stop_event(const struct kymo_walker *walker, const void *context); /* of a frame without a caller */
 
-/* The chunks of @stream are those from the first to before the end. */
+/* The chunks of @stream: from the first up to, but not including, the end. */
 const struct kymo_chunk_summary *kymo_first_chunk(const struct kymo_replay *replay, size_t stream);
 const struct kymo_chunk_summary *kymo_end_chunk(const struct kymo_replay *replay, size_t stream);
-/* The one that the replay stands in. */
+/* The chunk in which the replay stands. */
 const struct kymo_chunk_summary *kymo_this_chunk(const struct kymo_replay *replay);
 
-/* To before the first event of @chunk; @walker is to be released, or to become the replay's. */
+/* Open @walker before the first event of @chunk. The caller releases it, or gives it to the replay. */
 void kymo_walk(struct kymo_replay *replay, struct kymo_walker *walker, const struct kymo_chunk_summary *chunk);
-/* The next event of @chunk, which @walker was opened at.  1; 0: it has no more. */
+/* The next event of @chunk, at which @walker was opened. 1; 0: there is no more. */
 int kymo_walk_next(struct kymo_walker *walker, const struct kymo_chunk_summary *chunk, struct kymo_error *error);
 
-/* -EINTR if a signal handler wants the move to end, else 0.  To be asked between chunks: a move that reads one ends soon. */
+/* -EINTR if a signal handler wants the move to end, else 0. Call it between chunks: a move that reads only one ends soon. */
 KYMO_MUST_CHECK
 int kymo_check_interrupt(const struct kymo_replay *replay, struct kymo_error *error);
 
-/* Stand where @walker stands, which is the replay's from now on. */
+/* Stand where @walker stands; the replay takes it over. */
 void kymo_stand_with(struct kymo_replay *replay, struct kymo_walker *walker);
 /* Stand at the event at @at, which is in @chunk. */
 KYMO_MUST_CHECK
@@ -39,20 +39,20 @@ struct kymo_turn;
 KYMO_MUST_CHECK
 int kymo_stand_at_turn(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, const struct kymo_turn *turn,
 		       struct kymo_error *error);
-/* True of another thread of the process. */
+/* True for another thread of the process. */
 bool kymo_shares_process(const struct kymo_replay *replay, size_t stream, const struct kymo_moment *moment);
-/* The last event up to @limit that is wanted, in @chunk or one before it, which @chunk is then.  1; 0: there is none. */
+/* The last wanted event up to @limit, in @chunk or one before it; @chunk is set to its chunk. 1; 0: there is none. */
 KYMO_MUST_CHECK
 int kymo_find_last(struct kymo_replay *replay, const struct kymo_chunk_summary **chunk, struct kymo_position limit,
 		   kymo_wanted_event wants, const void *context, struct kymo_position *found, struct kymo_error *error);
-/* Stand at the last event up to @limit that is wanted, in @chunk or one before it.  1; 0: there is none. */
+/* Stand at the last wanted event up to @limit, in @chunk or one before it. 1; 0: there is none. */
 KYMO_MUST_CHECK
 int kymo_stand_at_last(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_position limit,
 		       kymo_wanted_event wants, const void *context, struct kymo_error *error);
 
 /* True if @walker stands where an exception leaves its thread: nothing catches it. */
 bool kymo_leaves_thread(const struct kymo_walker *walker);
-/* The last time up to @limit that an exception with the name @name was raised first; as kymo_find_last(). */
+/* Where an exception named @name was last raised for the first time, up to @limit; as kymo_find_last(). */
 KYMO_MUST_CHECK
 int kymo_find_raise(struct kymo_replay *replay, const struct kymo_chunk_summary **chunk, struct kymo_position limit,
 		    const char *name, struct kymo_position *found, struct kymo_error *error);
@@ -61,15 +61,15 @@ int kymo_find_raise(struct kymo_replay *replay, const struct kymo_chunk_summary 
 const struct kymo_chunk_summary *kymo_find_level(const struct kymo_replay *replay,
 						 const struct kymo_chunk_summary *chunk, uint64_t level);
 /*
- * The stack as @chunk leaves it, to @out, which is to be released.  @level: that of a frame whose last line is looked for
- * next, so that a place before it is remembered; 0: none is.
+ * The stack at the end of @chunk, to @out, which the caller releases. @level: of a frame whose last line is searched for next, so
+ * that a place before it is remembered; 0: none.
  */
 KYMO_MUST_CHECK
 int kymo_stack_behind(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level,
 		      struct kymo_stack *out, struct kymo_error *error);
 
 /*
- * A walk in which breaks are looked for.  @from: where it began in the middle of a chunk; else NULL.
+ * A search for breaks. @from: where it began in the middle of a chunk; else NULL.
  */
 struct kymo_break_search {
 	uint64_t number;
@@ -78,13 +78,13 @@ struct kymo_break_search {
 };
 
 struct kymo_break_search kymo_break_search_begin(struct kymo_replay *replay);
-/* The break that the event at which @walker stands hits, and that counts; NULL: none. */
+/* The break that is hit, and counts, at the event where @walker stands; NULL: none. */
 const struct kymo_break *kymo_break_hit(struct kymo_replay *replay, const struct kymo_break_search *search,
 					const struct kymo_walker *walker, const struct kymo_chunk_summary *chunk);
 
 /*
- * The first break of @stream after @now, and before @until where there is such; the last one before @now, and after @until.
- * 1: @found is it, in @chunk; 0: there is none.
+ * The first break of @stream after @now and before @until, or the last one before @now and after @until (NULL: no such limit), to
+ * @found, with its chunk in @chunk. 1; 0: there is none.
  */
 struct kymo_found_break {
 	const struct kymo_break *hit;
@@ -99,8 +99,9 @@ int kymo_find_break_before(struct kymo_replay *replay, size_t stream, const stru
 			   const struct kymo_moment *until, struct kymo_found_break *found, struct kymo_error *error);
 
 /*
- * Stand where the watch is, of all, that changes first after this moment and before @until, or last before it and after @until; NULL:
- * whenever.  At the same event as @until, replay->watched is set and no more.  An enum kymo_stop; 0: there is none; or a negative errno.
+ * Stand where some watch changes: first after this moment and before @until, or last before this moment and after @until (NULL: no
+ * such limit). If it is the event of @until, only replay->watched is set. Returns an enum kymo_stop; 0: there is none; or a negative
+ * errno.
  */
 KYMO_MUST_CHECK
 int kymo_find_watched(struct kymo_replay *replay, bool is_forward, const struct kymo_moment *until, struct kymo_error *error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Moving to where what is watched changes. */
+/* Moving to where a watched variable changes. */
 #include "replay/moves/replay_walks.h"
 #include "replay/moves/variable_watch.h"
 
@@ -24,7 +24,7 @@ int kymo_find_watched(struct kymo_replay *replay, bool is_forward, const struct 
 			order = kymo_moment_compare(replay->timeline, &found, limit);
 		if (!is_forward)
 			order = limit ? -order : order;
-		/* That a frame is over is of less interest. */
+		/* The end of a frame is less interesting. */
 		if (order > 0 || (!order && (result == KYMO_WATCH_OVER || best_stop == KYMO_WATCH_CHANGED)))
 			continue;
 		replay->watched = watch;

@@ -7,7 +7,7 @@
 
 #include "replay/decode/walker.h"
 
-/* A coroutine that a step has entered and not left. */
+/* A coroutine that a step has entered but not left. */
 struct entry {
 	uint64_t depth; /* of its frame */
 	size_t task;	/* place in states->tasks */
@@ -17,12 +17,12 @@ struct reading {
 	struct kymo_task_states *states;
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
-	/* coroutines that were just left by a yield, the innermost first; nothing ran since */
+	/* coroutines just left by a yield, innermost first; nothing ran after that */
 	struct kymo_task_frame yielded[KYMO_TASK_FRAMES];
 	uint32_t yielded_count, yielded_more;
 };
 
-/* The place of task @id, which is made if there is none; SIZE_MAX: out of memory. */
+/* The place of task @id, added if missing; SIZE_MAX: out of memory. */
 static size_t find_task(struct kymo_task_states *states, const struct kymo_event *event)
 {
 	size_t low = 0, high = states->count;
@@ -45,7 +45,7 @@ static size_t find_task(struct kymo_task_states *states, const struct kymo_event
 	return low;
 }
 
-/* Ids are given in the order in which tasks begin, so that nearly always a new one is the last: else entries move on. */
+/* Ids are given in the order in which tasks begin, so a new one is nearly always the last; otherwise entries are moved. */
 static void make_room(struct reading *reading, size_t place)
 {
 	for (size_t i = 0; i < reading->entry_count; i++)
@@ -106,7 +106,7 @@ static void leave(struct reading *reading, const struct kymo_walker *walker)
 	uint64_t depth = kymo_stack_depth(&walker->stack);
 	struct kymo_task_at *task;
 
-	while (reading->entry_count && reading->entries[reading->entry_count - 1].depth > depth) { /* it went away unseen */
+	while (reading->entry_count && reading->entries[reading->entry_count - 1].depth > depth) { /* its end was not seen */
 		const struct entry *gone = &reading->entries[--reading->entry_count];
 
 		if (reading->states->tasks[gone->task].depth == gone->depth)
@@ -144,7 +144,7 @@ static int take(struct reading *reading, const struct kymo_walker *walker)
 		result = enter(reading, walker);
 	else if (walker->stack.is_leaving)
 		leave(reading, walker);
-	/* Between two yields there may be instructions, but no line. */
+	/* There may be instructions between two yields, but no line. */
 	if (kymo_kind_enters(event->kind) || event->kind == KYMO_LINE || (walker->stack.is_leaving && event->kind != KYMO_PY_YIELD))
 		reading->yielded_count = reading->yielded_more = 0;
 	return result;

@@ -14,11 +14,11 @@
 #define PHASE "phase:"
 #define MAX_NAMED 5
 
-/* A test as the marks tell of it, by its last attempt; of one that failed, by the last that did. */
+/* A test as the marks describe its last attempt, or its last failed attempt if one failed. */
 struct test {
 	const char *name; /* node id */
 	size_t name_bytes;
-	size_t begin, end; /* numbers of marks: of the attempt, or of the phase `run` where no attempts are told */
+	size_t begin, end; /* numbers of marks: of the attempt, or of the phase `run` if no attempts are marked */
 	bool has_failed;
 };
 
@@ -62,7 +62,7 @@ static int note(struct tests *tests, const struct test *test, struct kymo_error 
 	return 0;
 }
 
-/* The node id behind OUTCOME|ATTEMPT|; NULL: it is none. */
+/* The node id behind OUTCOME|ATTEMPT|; NULL: not such a text. */
 static const char *attempt_name(const char *text)
 {
 	const char *name = strchr(text, '|');
@@ -71,7 +71,7 @@ static const char *attempt_name(const char *text)
 	return name ? name + 1 : NULL;
 }
 
-/* "NODEID|run"; 0: it is none. */
+/* "NODEID|run"; 0: not such a text. */
 static size_t run_bytes(const char *context)
 {
 	const char *bar = strrchr(context, '|');
@@ -105,7 +105,7 @@ static int list(const struct kymo_replay *replay, struct tests *tests, struct ky
 	return result;
 }
 
-/* Where the phase of @test begins that failed, or else `run`; SIZE_MAX: nowhere. */
+/* Where the failed phase of @test begins, or else its phase `run`; SIZE_MAX: nowhere. */
 static size_t find_phase(const struct kymo_replay *replay, const struct test *test)
 {
 	static const char *const phases[][2] = {{"setup", "|setup"}, {"call", "|run"}, {"teardown", "|teardown"}};
@@ -131,7 +131,7 @@ static size_t find_phase(const struct kymo_replay *replay, const struct test *te
 	return found;
 }
 
-/* What is looked for from the end of a phase backwards. */
+/* The goal of a search backwards from the end of a phase. */
 struct looked_for {
 	uint64_t begin; /* nothing before this event */
 	const char *file; /* of the test; its end has no NUL */
@@ -167,7 +167,7 @@ static bool leaves_any(const struct kymo_walker *walker, const void *context)
 	return is_begin(walker, context) || (walker->event.kind == KYMO_PY_UNWIND && walker->event.name);
 }
 
-/* To where what left a frame in this phase was raised.  1; 0: nothing did, and where the replay stands is of no meaning. */
+/* To where an exception that left a frame in this phase was raised. 1; 0: there is none, and the replay's position is undefined. */
 static int go_to_raise(struct kymo_replay *replay, const struct kymo_index_mark *mark, uint64_t end, const struct looked_for *looked_for,
 		       kymo_wanted_event leaves, struct kymo_error *error)
 {
@@ -216,7 +216,7 @@ static int go_to(struct kymo_replay *replay, const struct test *test, struct kym
 	uint64_t end;
 	int result = 0;
 
-	/* Up to the mark behind the phase, whichever that is. */
+	/* Up to the next mark after the phase, whatever it is. */
 	next = (size_t)(mark - index->marks) + 1;
 	end = next < index->mark_count && index->marks[next].stream == mark->stream ? index->marks[next].n : UINT64_MAX;
 	if (test->has_failed)
@@ -228,7 +228,7 @@ static int go_to(struct kymo_replay *replay, const struct test *test, struct kym
 	return go_to_begin(replay, mark, end, &looked_for, error);
 }
 
-/* How well @name, of @bytes, names @test: 0 not, 1 is in it, 2 is its last part, 3 is it. */
+/* How well @name, of @bytes, matches @test: 0 not at all, 1 it is contained, 2 it is the last part, 3 it is equal. */
 static int rank(const struct test *test, const char *name)
 {
 	size_t bytes = strlen(name);

@@ -6,16 +6,16 @@
 #include "replay/moves/replay.h"
 
 /*
- * Go to the test @name, its node id or a part of it: to where the exception was raised with which it failed, in its last attempt that
- * did; or, if it did not fail, to where it begins.  Of several tests that have @name in theirs, the one that is it or ends with it, or
- * the only one that failed.  0, or a negative errno: -ENOENT, and @error names some of the tests that it may be.
+ * Go to the test @name, a node id or a part of one: to where the exception was raised that made its last failed attempt fail; or, if
+ * it did not fail, to where it begins. If several node ids contain @name, an equal one is taken, or one that ends with it, or the
+ * only one that failed. 0, or a negative errno: -ENOENT, and @error names some tests that may be meant.
  */
 KYMO_MUST_CHECK
 int kymo_replay_goto_test(struct kymo_replay *replay, const char *name, struct kymo_error *error);
 
 /*
- * The same, to the first test that failed, whose node id goes to @name, valid as long as the index.  1; 0: no test did, and nothing has
- * changed; *@count: how many did.
+ * The same, to the first test that failed. Its node id goes to @name, valid as long as the index. 1; 0: no test failed, and nothing
+ * has changed; *@count: how many failed.
  */
 KYMO_MUST_CHECK
 int kymo_replay_goto_failed_test(struct kymo_replay *replay, const char **name, size_t *count, struct kymo_error *error);

@@ -25,7 +25,7 @@ struct walk {
 	const struct kymo_watchpoint *watch;
 	struct kymo_frame_told told;
 	struct kymo_value_tree tree;
-	uint32_t node; /* of what was watched, by the block that was read last; 0: none */
+	uint32_t node; /* of the watched value, by the block that was read last; 0: none */
 };
 
 static void walk_end(struct walk *walk)
@@ -42,7 +42,7 @@ static int read_chunk(struct walk *walk, const struct kymo_chunk_summary *chunk,
 	return result ? result : kymo_frame_told_read(walk->replay, chunk, walk->activation->level, place, limit, &walk->told, error);
 }
 
-/* What block @i says that it holds; not known: as before. */
+/* The value according to block @i; unchanged if that is not known. */
 static int read_block(struct walk *walk, uint32_t i, struct held *held, struct kymo_error *error)
 {
 	const char *path = walk->watch->expression;
@@ -70,7 +70,7 @@ static bool has_arguments_alone(const struct walk *walk)
 	return kymo_values_scope(walk->replay->timeline) <= KYMO__VALUES__SCOPE__ARGS;
 }
 
-/* The first chunk from @chunk on, with the activation's last event not before it, in which its frame may have been on top; NULL: none. */
+/* The first chunk from @chunk on, but not beyond the activation's last event, in which its frame may have been on top; NULL: none. */
 static const struct kymo_chunk_summary *next_chunk(const struct walk *walk, const struct kymo_chunk_summary *chunk)
 {
 	const struct kymo_activation *activation = walk->activation;
@@ -93,7 +93,7 @@ static void find_first(struct kymo_activation *out, const struct kymo_frame_told
 	out->first.stream = chunk->stream;
 }
 
-/* Look for its first event in chunks before @chunk. */
+/* Search for its first event in chunks before @chunk. */
 static int find_entry(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, struct kymo_frame_told *told,
 		      struct kymo_activation *out, struct kymo_error *error)
 {
@@ -127,7 +127,7 @@ static int find_exit(struct kymo_replay *replay, const struct kymo_chunk_summary
 	for (; chunk < end; chunk++, place = at_begin) {
 		int result;
 
-		/* What leaves it may be the last event of the chunk: the next one tells. */
+		/* The event that leaves it may be the last of the chunk: the next chunk shows that. */
 		if (place.n == 0 && !may_leave(replay, chunk, out->level) && !may_leave(replay, chunk - 1, out->level))
 			continue;
 		result = kymo_frame_told_read(replay, chunk, out->level, place, at_end, told, error);
@@ -255,7 +255,7 @@ static int place_of(struct kymo_replay *replay, const struct kymo_watchpoint *wa
 	return result < 0 ? result : 0;
 }
 
-/* What it held as @chunk begins: by the chunks before it. */
+/* Its value where @chunk begins, from the chunks before it. */
 static int held_before(struct walk *walk, const struct kymo_chunk_summary *chunk, struct held *held, struct kymo_error *error)
 {
 	while (!held->is_known && (chunk = kymo_find_level(walk->replay, chunk, walk->activation->level))) {
@@ -323,14 +323,14 @@ int kymo_watchpoint_after(struct kymo_replay *replay, const struct kymo_watchpoi
 	return result ? result : (int)stop;
 }
 
-/* The last change that a chunk tells of. */
+/* The last change that a chunk records. */
 struct changes {
-	struct held first, last; /* what it held by the first block that tells it, and by the last */
+	struct held first, last; /* its value in the first block that records it, and in the last */
 	struct kymo_moment first_at; /* of that first block */
 	struct kymo_moment changed;  /* at.n is 0: nowhere */
 };
 
-/* Of the blocks of the chunk that was read, those before @end; or up to it, if that @is_other: of another thread. */
+/* Take the blocks before @end of the chunk that was read; or up to and including @end if it @is_other, in another thread. */
 static int find_changes(struct walk *walk, struct kymo_position end, bool is_other, struct changes *out, struct kymo_error *error)
 {
 	*out = (struct changes){.last = {.is_known = walk->told.has_first}};

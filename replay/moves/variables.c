@@ -8,7 +8,7 @@
 #include "replay/moves/frame_told.h"
 #include "replay/values/value_path.h"
 
-/* Of code, co_flags: its locals have places of their own, else they are names in a namespace. */
+/* In co_flags: locals have slots of their own; else they are names in a namespace. */
 #define CO_OPTIMIZED 1U
 
 static const struct kymo_position at_end = {UINT64_MAX, 0};
@@ -54,7 +54,7 @@ static struct kymo_variable *find_number(const struct kymo_variables *variables,
 	return NULL;
 }
 
-/* A copy of @number of @from and of all that is in it, behind @last or as the first one of @parent; 0: no memory. */
+/* A copy of node @number of @from with all that is in it, behind @last or as the first of @parent; 0: no memory. */
 static uint32_t copy_node(struct kymo_value_tree *to, const struct kymo_value_tree *from, uint32_t number, uint32_t parent, uint32_t last)
 {
 	const struct kymo_value *value = kymo_value_at(from, number);
@@ -79,7 +79,7 @@ static uint32_t copy_node(struct kymo_value_tree *to, const struct kymo_value_tr
 	return copy;
 }
 
-/* What a record has of variables, where nothing that came later is known already; or of the event's own value. */
+/* Take the variables of a record for which no later value is known; or the event's own value. */
 static int take_block(struct kymo_variables *variables, const struct kymo_value_tree *tree, const struct kymo_told_block *block,
 		      bool wants_own)
 {
@@ -109,7 +109,7 @@ static int take_block(struct kymo_variables *variables, const struct kymo_value_
 	return 0;
 }
 
-/* From the newest record to the one that tells all. */
+/* From the newest record back to the one that has all variables. */
 static int take_blocks(struct kymo_variables *variables, struct kymo_frame_told *told)
 {
 	struct kymo_value_tree tree = {0};
@@ -126,7 +126,7 @@ static int take_blocks(struct kymo_variables *variables, struct kymo_frame_told 
 	return result;
 }
 
-/* What is returned, yielded or raised at the event. */
+/* The value that is returned, yielded or raised at the event. */
 static int take_own(struct kymo_variables *variables, const struct kymo_walker *walker)
 {
 	const struct kymo_event *event = &walker->event;
@@ -161,7 +161,8 @@ static bool has_whole(const struct kymo_frame_told *told)
 }
 
 /*
- * The variables of the frame on @level that is there at @place are told in @told: by a record of all of them, or nowhere.
+ * Fill @told with the variables of the frame on @level at @place, back to a record of all of them; if there is none, they are not
+ * known.
  */
 static int read_locals(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level, struct kymo_position place,
 		       struct kymo_frame_told *told, struct kymo_error *error)
@@ -182,7 +183,7 @@ static int read_locals(struct kymo_replay *replay, const struct kymo_chunk_summa
 	}
 }
 
-/* Where arguments alone are told, that is as the frame is entered. */
+/* If only arguments are recorded, they are recorded where the frame is entered. */
 static int read_arguments(struct kymo_replay *replay, const struct kymo_chunk_summary *chunk, uint64_t level, struct kymo_position place,
 			  struct kymo_frame_told *told, struct kymo_error *error)
 {
@@ -203,7 +204,7 @@ static int read_told(struct kymo_replay *replay, uint64_t level, struct kymo_fra
 	const struct kymo_chunk_summary *chunk = kymo_this_chunk(replay);
 	const struct kymo_values values = replay->walker.event.values;
 
-	/* The event may tell all itself, as where a function is entered. */
+	/* The event may record all itself, as at a function's entry. */
 	if (level == kymo_stack_depth(&replay->walker.stack) && values.bytes && values.payload[values.at] & KYMO_VALUES_WHOLE)
 		return kymo_frame_told_here(told, &replay->walker, error);
 	if (kymo_values_scope(replay->timeline) == KYMO__VALUES__SCOPE__ARGS)
@@ -220,7 +221,7 @@ static enum kymo_untold why_untold(const struct kymo_replay *replay, const struc
 	return told->is_lost ? KYMO_UNTOLD_LOST : KYMO_UNTOLD_LEFT_OUT;
 }
 
-/* All that the code names, whether it is told or not, so that they are in the order of the code. */
+/* All names of the code, recorded or not, so that they are in the order of the code. */
 static int add_names(struct kymo_variables *variables)
 {
 	const struct kymo_content *content = variables->code ? variables->code->content : NULL;
@@ -278,7 +279,7 @@ out:
 
 int kymo_variables_at(struct kymo_index *index, const struct kymo_walker *walker, struct kymo_variables *variables, struct kymo_error *error)
 {
-	struct kymo_replay here = {.timeline = index->timeline, .index = index, .walker = *walker, .is_open = true}; /* which is read alone */
+	struct kymo_replay here = {.timeline = index->timeline, .index = index, .walker = *walker, .is_open = true}; /* only read */
 
 	return kymo_variables_read(&here, 0, variables, error);
 }
@@ -287,7 +288,7 @@ const struct kymo_variable *kymo_variables_find(const struct kymo_variables *var
 {
 	const struct kymo_variable *found = NULL;
 
-	/* A name may be that of a comprehension's variable, too: the one that has a value. */
+	/* A comprehension's variable may have the same name: take the one that has a value. */
 	for (uint32_t i = 0; i < variables->count; i++) {
 		const struct kymo_variable *variable = &variables->items[i];
 
