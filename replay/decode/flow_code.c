@@ -7,18 +7,20 @@
 #include "replay/trace/line_table.h"
 #include "replay/trace/timeline.h"
 
-/* What one code object may keep; beyond it, all walks of it are forgotten and found again. */
+/* How much one code object may cache; beyond that, all its walks are dropped and searched again. */
 #define MAX_STEPS (1U << 20)
 #define MAX_WALKS (1U << 18)
 #define FIRST_WALKS 16U
-/* Instructions that searches may visit: at first, and more for each walk that is asked for.  Real code does
- * with a fraction; bytes that were made to keep a search busy end as history that is not known. */
+/*
+ * Instructions that searches may visit: at first, and in addition for each walk. Real code needs a fraction; for bytes made to keep
+ * a search busy, the history is reported as unknown.
+ */
 #define SEARCH_STEPS (UINT64_C(1) << 26)
 #define SEARCH_STEPS_A_WALK 64U
 
 struct walk {
 	uint64_t key; /* 0: free */
-	uint32_t first, count; /* of its steps */
+	uint32_t first, count; /* range of its steps */
 };
 
 struct kymo_flow_code {
@@ -28,16 +30,16 @@ struct kymo_flow_code {
 	bool has_near_lines; /* see is_far() */
 	int32_t *lines;	  /* by unit */
 	bool *begins;	  /* by unit: a LINE event is due unless the line is that of the instruction before */
-	bool *always_begins;  /* by unit: it is due whatever was before */
-	bool *is_hidden;  /* by unit: skipped by a FOR_ITER that is told what it does */
+	bool *always_begins;  /* by unit: it is due whatever ran before */
+	bool *is_hidden;  /* by unit: skipped by a FOR_ITER whose events are recorded */
 	uint32_t *owner;  /* by unit: the instruction that it is part of */
 	uint32_t *sites;  /* by number - 1: unit */
-	uint32_t *from;	  /* for searches, by unit: the instruction before it on the way */
-	uint32_t *seen;	  /* by unit: the last search that came by */
-	uint32_t *path;	  /* ways still to go, then the way found */
+	uint32_t *from;	  /* for searches, by unit: the instruction before it on the path */
+	uint32_t *seen;	  /* by unit: the last search that visited it */
+	uint32_t *path;	  /* paths still to follow, then the path found */
 	uint32_t search;
-	uint64_t steps_left; /* of all searches */
-	/* the walks that are known: open addressing, a power of two */
+	uint64_t steps_left; /* left for all searches */
+	/* the cached walks: open addressing, a power of two */
 	struct walk *walks;
 	uint32_t walk_count, walk_capacity;
 	struct kymo_step *steps;
@@ -70,8 +72,8 @@ uint32_t kymo_flow_unit_before(const struct kymo_flow_code *code, uint32_t raw)
 	uint32_t unit = kymo_flow_instruction(code, raw);
 
 	/*
-	 * 3.12 has a frame in the caches of what called another by a fast path.  Where LINE events are asked for, an instruction
-	 * that has one has no fast path; but calls, and what goes on with a generator, need none for that.
+	 * On 3.12, a frame that called another by a fast path is in the caches of the call. Where LINE events are enabled, an instruction
+	 * with such an event has no fast path; but calls, and instructions that resume a generator, need no fast path for that.
 	 */
 	return raw < code->flow.units && code->begins[unit] && code->flow.at[unit].op == KYMO_OP_OTHER ? unit : raw;
 }
@@ -87,8 +89,8 @@ static bool is_before(const struct kymo_flow_code *code, uint32_t version)
 }
 
 /*
- * Where the interpreter puts LINE events, as initialize_lines() of Python/instrumentation.c does: where the
- * line changes from one instruction to the next, at what is jumped to, and at handlers.
+ * Where the interpreter puts LINE events, as in initialize_lines() of Python/instrumentation.c: where the line changes from one
+ * instruction to the next, at jump targets, and at handlers.
  */
 static bool never_begins(const struct kymo_flow_code *code, unsigned op)
 {
@@ -109,8 +111,8 @@ static void begin_at(struct kymo_flow_code *code, uint32_t unit, bool is_handler
 }
 
 /*
- * 3.13.0 to 3.13.2 keep lines in 8 bits, relative to what one in 16 units would be.  A line that does not fit, and differs from
- * that of the instruction before in layout, is taken to differ from that of what ran before, too: but for what is jumped to.
+ * 3.13.0 to 3.13.2 keep lines in 8 bits, relative to one line per 16 units. A line that does not fit, and differs from that of the
+ * instruction before in layout, is taken to differ from the line that ran before, too, except at jump targets.
  */
 static bool is_far(const struct kymo_flow_code *code, uint32_t unit)
 {
@@ -146,8 +148,8 @@ static void find_beginnings(struct kymo_flow_code *code)
 }
 
 /*
- * Until 3.13 a FOR_ITER that is exhausted goes on behind END_FOR and what takes the iterator away.  Where it has called a
- * generator by a fast path, these are run, but only if nobody has asked for INSTRUCTION events.
+ * Until 3.13 an exhausted FOR_ITER continues behind END_FOR and the instruction that pops the iterator. If it called a generator by
+ * a fast path, these do run, but only if no tool enabled INSTRUCTION events.
  */
 static void hide_loop_ends(struct kymo_flow_code *code)
 {
@@ -241,7 +243,7 @@ struct kymo_flow_code *kymo_flow_code_get(struct kymo_content *content, uint32_t
 	return code;
 }
 
-/* What a search is for: an instruction, or a backward jump to one. */
+/* The goal of a search: an instruction, or a backward jump to one. */
 struct aim {
 	uint32_t unit;
 	bool is_jump_target;
@@ -254,7 +256,7 @@ static bool is_aim(const struct kymo_flow *flow, const struct aim *aim, uint32_t
 	return flow->at[unit].op == KYMO_OP_JUMP_BACKWARD && flow->at[unit].target == aim->unit;
 }
 
-/* The instructions that may come first after @place without anything recorded; returns how many. */
+/* The instructions that may come next after @place without a record; returns how many. */
 static unsigned first_ways(const struct kymo_flow *flow, const struct kymo_place *place, uint32_t ways[2])
 {
 	if (place->next != KYMO_NO_UNIT) {
@@ -273,7 +275,7 @@ static void begin_search(struct kymo_flow_code *code)
 	}
 }
 
-/* The instruction aimed at, with the way to it in code->from; KYMO_NO_UNIT: none can be reached. */
+/* The instruction at the goal, with the path to it in code->from; KYMO_NO_UNIT: none can be reached. */
 static uint32_t search(struct kymo_flow_code *code, const struct kymo_place *place, const struct aim *aim)
 {
 	const struct kymo_flow *flow = &code->flow;
@@ -330,14 +332,14 @@ static bool add_step(struct kymo_flow_code *code, enum kymo_kind kind, uint32_t 
 	return true;
 }
 
-/* The line that the one of @unit is compared with; LINE events come where they differ. */
+/* The line with which that of @unit is compared; there is a LINE event where they differ. */
 static int32_t line_before(const struct kymo_flow_code *code, uint32_t prev)
 {
 	const struct kymo_flow *flow = &code->flow;
 
 	if (prev >= flow->units)
 		return KYMO_LINE_NONE;
-	/* 3.12 takes a cache for an instruction without a line; RESUME hides none. */
+	/* 3.12 treats a cache as an instruction without a line; RESUME hides none. */
 	if (!flow->at[prev].next)
 		return is_before(code, KYMO_CPYTHON_3_13) ? KYMO_LINE_NONE : code->lines[prev];
 	return flow->at[prev].op == KYMO_OP_RESUME ? KYMO_LINE_NONE : code->lines[prev];
@@ -358,7 +360,7 @@ static bool arrive(struct kymo_flow_code *code, struct kymo_place *place, uint32
 	*place = (struct kymo_place){unit, KYMO_NO_UNIT, unit};
 	if (unit >= code->flow.entry && at->op != KYMO_OP_RESUME)
 		is_good &= add_step(code, KYMO_INSTRUCTION, unit, 0);
-	/* Each before what it may call: signal handlers, and what is run when the iterator goes. */
+	/* Each event before what the instruction may call: signal handlers, and code run when the iterator is released. */
 	if (is_before(code, KYMO_CPYTHON_3_13) && at->is_silent &&
 	    (at->op == KYMO_OP_JUMP_FORWARD || at->op == KYMO_OP_JUMP_BACKWARD))
 		is_good &= add_step(code, KYMO_JUMP, unit, at->target);
@@ -367,7 +369,7 @@ static bool arrive(struct kymo_flow_code *code, struct kymo_place *place, uint32
 	return is_good;
 }
 
-/* The argument of the instruction at @unit, with what stands before it. */
+/* The argument of the instruction at @unit, with its EXTENDED_ARG prefixes. */
 static uint32_t whole_arg(const struct kymo_flow *flow, uint32_t unit)
 {
 	uint32_t arg = flow->at[unit].arg;
@@ -390,13 +392,13 @@ static bool depart(struct kymo_flow_code *code, uint32_t unit, uint32_t next)
 		if (is_before(code, KYMO_CPYTHON_3_14))
 			return add_step(code, KYMO_BRANCH, unit,
 					next == at->next ? next : kymo_flow_loop_end(&code->flow, at));
-		/* The other side is told by POP_ITER. */
+		/* POP_ITER reports the other way. */
 		return next != at->next || add_step(code, KYMO_BRANCH_LEFT, unit, next);
 	case KYMO_OP_POP_JUMP:
 	case KYMO_OP_POP_JUMP_NONE:
 		if (is_before(code, KYMO_CPYTHON_3_14))
 			return add_step(code, KYMO_BRANCH, unit, next);
-		/* The other side is told by NOT_TAKEN. */
+		/* NOT_TAKEN reports the other way. */
 		return next != at->target || add_step(code, KYMO_BRANCH_RIGHT, unit, next);
 	case KYMO_OP_NOT_TAKEN:
 		return add_step(code, KYMO_BRANCH_LEFT, kymo_flow_instruction(code, unit - 1), next);
@@ -409,7 +411,7 @@ static bool depart(struct kymo_flow_code *code, uint32_t unit, uint32_t next)
 	}
 }
 
-/* Go the way that search() found to @target. */
+/* Follow the path that search() found to @target. */
 static bool follow(struct kymo_flow_code *code, struct kymo_place *place, uint32_t target)
 {
 	uint32_t count = 0;
@@ -471,7 +473,7 @@ void kymo_flow_reach(struct kymo_flow_code *code, const struct kymo_place *place
 		reach_all(code, reach);
 		return;
 	}
-	/* Whatever is asked for: what is missing does not depend on it. */
+	/* Search for all kinds: what is missing does not depend on those that are wanted. */
 	code->kinds = KYMO_REBUILT_KINDS;
 	begin_search(code);
 	for (;;) {

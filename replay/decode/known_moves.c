@@ -6,8 +6,7 @@
 
 #include "replay/trace/trace.h"
 
-/* What one code object may keep, and how far is looked for it: bytes that were made to fill it must not keep anyone
- * waiting. */
+/* How much one code object may cache, and how far a lookup goes: bytes made to fill the cache must not make it slow. */
 #define MAX_CHAIN 64U
 #define MAX_MOVES_OF_STATE 256U
 #define MAX_STATES (1U << 16)

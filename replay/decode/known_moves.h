@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What was found once about how a frame goes on: from a state, by what was recorded, over which steps, to
- * which state.  A cache: whatever is not in it, or has no room in it, is worked out from the bytecode again.
+ * A cache of how frames continue: from a state, by a record, over some steps, to another state. What is not in it, or does not fit
+ * in it, is worked out from the bytecode again.
  */
 #ifndef KYMO_REPLAY_DECODE_KNOWN_MOVES_H
 #define KYMO_REPLAY_DECODE_KNOWN_MOVES_H
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An event that is rebuilt. */
+/* A rebuilt event. */
 struct kymo_step {
-	uint32_t unit : 24; /* where; of a branch that is told one instruction later, the branch's own */
+	uint32_t unit : 24; /* where; of a branch that is reported one instruction later, the branch's own unit */
 	uint32_t kind : 8;  /* LINE, INSTRUCTION, JUMP, BRANCH, BRANCH_LEFT or BRANCH_RIGHT */
 	uint32_t value;	    /* line, or unit of the destination */
 };
@@ -20,23 +20,23 @@ struct kymo_step {
 /* Where a frame is. */
 struct kymo_place {
 	uint32_t cur;  /* the instruction that it is in; KYMO_NO_UNIT: about to enter @next */
-	uint32_t next; /* where it goes from there, if that is known: a branch, a handler; or KYMO_NO_UNIT */
-	uint32_t prev; /* the unit that the interpreter compares lines with; may be a cache */
+	uint32_t next; /* where it continues, if that is known, after a branch or at a handler; or KYMO_NO_UNIT */
+	uint32_t prev; /* the unit with which the interpreter compares lines; may be a cache */
 };
 
-/* A place by its number in the code object, from 1; the first is that of a frame that is not entered yet. */
+/* A place by its number in the code object, from 1; the first is for a frame that is not entered yet. */
 #define KYMO_NO_STATE 0U
 #define KYMO_STATE_BEFORE 1U
 
 struct kymo_move {
 	uint32_t token; /* kind and field of the record */
-	uint32_t next;	/* of the same state, from 1; 0: no more */
+	uint32_t next;	/* next move of the same state, from 1; 0: no more */
 	uint32_t to;	/* state */
-	uint32_t first; /* of the steps on the way */
+	uint32_t first; /* range of its steps */
 	uint32_t count : 24;
-	uint32_t kind : 8;     /* of the event, and its */
+	uint32_t kind : 8;     /* of the event, with */
 	uint32_t offset, dest; /* units */
-	uint32_t hits; /* for who counts them: see index_build.c */
+	uint32_t hits; /* for counting: see index_build.c */
 };
 
 struct kymo_state {
@@ -48,7 +48,7 @@ struct kymo_state {
 
 #define KYMO_STATE_CHAINS 64U
 
-/* Of one code object. */
+/* The states and moves of one code object. */
 struct kymo_moves {
 	struct kymo_state *states; /* the first is none */
 	struct kymo_move *moves;   /* the first is none */
@@ -60,10 +60,10 @@ struct kymo_moves {
 
 void kymo_moves_release(struct kymo_moves *moves);
 
-/* The state of @place; KYMO_NO_STATE: there is no room. */
+/* The state of @place; KYMO_NO_STATE: no room. */
 uint32_t kymo_moves_state(struct kymo_moves *moves, const struct kymo_place *place);
 
-/* 0: not one that moves are kept for. */
+/* 0: moves are not cached for this record. */
 static inline uint32_t kymo_move_token(unsigned kind, uint64_t field)
 {
 	return field < 1U << 26 ? (uint32_t)(kind << 26 | field) : 0;
@@ -80,7 +80,7 @@ static inline const struct kymo_move *kymo_moves_find(const struct kymo_moves *m
 	return NULL;
 }
 
-/* Keep @move from @state, which has @steps; its links and where its steps lie are filled in here. */
+/* Add @move from @state with its @steps; this function fills in its links and the place of its steps. */
 void kymo_moves_add(struct kymo_moves *moves, uint32_t state, struct kymo_move move, const struct kymo_step *steps);
 
 #endif

@@ -16,11 +16,11 @@ struct kymo_merge {
 	size_t waiting_count, waiting_next;
 	struct source **sources;
 	size_t source_count, source_capacity;
-	struct source *current; /* holds the GIL's turn or is earliest; NULL: choose */
-	bool is_told;		/* its head is, and it has not gone on */
-	/* how long it may go on without another look at the others */
-	int64_t others_ns; /* the earliest event of those whose order is that of time */
-	int64_t waiting_ns; /* the start of the next stream that waits */
+	struct source *current; /* has the GIL's turn or is the earliest; NULL: choose */
+	bool is_told;		/* its head was returned, and it has not moved on */
+	/* how long it may continue without another look at the others */
+	int64_t others_ns; /* the earliest event of sources that are ordered by time */
+	int64_t waiting_ns; /* the start of the next waiting stream */
 };
 
 static int compare_starts(const void *left, const void *right)
@@ -72,7 +72,7 @@ void kymo_merge_close(struct kymo_merge *merge)
 	free(merge);
 }
 
-/* Begin the next stream that waits. */
+/* Begin the next waiting stream. */
 static int begin_source(struct kymo_merge *merge, struct kymo_error *error)
 {
 	const struct kymo_stream *stream = merge->waiting[merge->waiting_next++];
@@ -99,7 +99,7 @@ static bool share_gil(const struct kymo_event *a, const struct kymo_event *b)
 	       a->stream->process == b->stream->process;
 }
 
-/* The source whose event comes first: the earliest, or who held its GIL before that one. */
+/* The source whose event comes first: the earliest, or one that held its GIL before it. */
 static struct source *choose(struct kymo_merge *merge)
 {
 	struct source *best = NULL;
@@ -135,7 +135,7 @@ static int choose_current(struct kymo_merge *merge, struct kymo_error *error)
 		const struct source *best = merge->current = choose(merge);
 		int result;
 
-		/* A stream that began before the latest time that this event can have may be first. */
+		/* A stream that began before this event's latest possible time may come first. */
 		if (merge->waiting_next == merge->waiting_count ||
 		    (best && merge->waiting[merge->waiting_next]->start_ns >
 				     best->head.t_ns + (int64_t)best->head.t_err_ns))
@@ -149,7 +149,7 @@ static int choose_current(struct kymo_merge *merge, struct kymo_error *error)
 	return 0;
 }
 
-/* Let the source of the event that was told go on.  Only now, as what the event points at is the cursor's. */
+/* Advance the source of the event returned last. Only now, because the cursor owns what the event points at. */
 static int advance(struct kymo_merge *merge, struct kymo_error *error)
 {
 	struct source *source = merge->current;

@@ -2,10 +2,9 @@
 /*
  * The events of several threads in one order.
  *
- * Within a thread it is the recorded order.  Between threads that share a GIL it is the order in
- * which they held it, as SWITCH records tell, exactly; where those are missing, and between
- * processes, it is the order of time, no better than the times' error bounds.
- * Only threads that are alive at the same time are in memory together.
+ * Within a thread it is the recorded order. Between threads that share a GIL it is exactly the order in which they held it, from
+ * SWITCH records. Where those are missing, and between processes, it is the order of time, within the error bounds. Only threads
+ * that are alive at the same time are in memory together.
  */
 #ifndef KYMO_REPLAY_DECODE_MERGE_H
 #define KYMO_REPLAY_DECODE_MERGE_H
@@ -18,8 +17,8 @@ struct kymo_merge;
 typedef bool (*kymo_stream_filter)(const struct kymo_stream *stream, void *context);
 
 /*
- * Merge the streams of @timeline that @filter (NULL: all) wants.  Chunks that were closed before
- * @from_ns are passed over unread; events before it may still come.
+ * Merge the streams of @timeline that @filter (NULL: all) wants. Chunks that were closed before @from_ns are skipped unread; events
+ * before it may still be returned.
  */
 KYMO_MUST_CHECK
 int kymo_merge_open(struct kymo_merge **merge, struct kymo_timeline *timeline, int64_t from_ns,

@@ -121,7 +121,7 @@ static size_t plain_chunks(const struct kymo_timeline *timeline, const struct ky
 	return count;
 }
 
-/* How many chunks there were goes to @done. */
+/* The number of chunks goes to @done. */
 static int pass_plain_chunks(struct kymo_pass *pass, size_t number, size_t *done)
 {
 	struct kymo_timeline *timeline = pass->timeline;
@@ -133,13 +133,13 @@ static int pass_plain_chunks(struct kymo_pass *pass, size_t number, size_t *done
 	uint64_t next_n = 1;
 	int result = 0;
 
-	/* The last one is followed by what the thread's end tells. */
+	/* The last chunk is followed by the thread's end. */
 	for (*done = 0; rebuild && *done + 1 < count && !result; ++*done) {
 		const struct kymo_index_entry *entry = chunks[*done];
 		bool is_next = entry->first_ordinal == next_n;
 
 		result = kymo_trace_read(&timeline->trace, entry, &frame, pass->error);
-		if (result == -EBADMSG) { /* the rest is for who knows about damage */
+		if (result == -EBADMSG) { /* the rest is left to code that handles damage */
 			result = 0;
 			break;
 		}

@@ -59,7 +59,7 @@ static void set_event(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 	}
 }
 
-/* Keep what @record's field has made of a frame that was in @from, and the output says. */
+/* Cache the move of a frame that was in @from, for @record's field, with the output that it gave. */
 static void keep_move(struct kymo_rebuild *rebuild, struct kymo_moves *moves, uint32_t from, uint32_t token, uint32_t to)
 {
 	const struct kymo_rebuilt *out = rebuild->out;
@@ -84,7 +84,7 @@ static void put_steps(struct kymo_rebuild *rebuild, const struct kymo_rebuilt_fr
 	rebuild->out->step_count = move->count;
 }
 
-/* As kymo_rebuild_walk_caller(), if that was done before. */
+/* As kymo_rebuild_walk_caller(), if the move is cached. */
 static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 {
 	struct kymo_rebuilt_frame *frame = peek(rebuild);
@@ -106,7 +106,7 @@ static void move_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 		keep_move(rebuild, frame->moves, from, token, frame->state);
 }
 
-/* Where a frame begins, or goes on, by the record of its entry. */
+/* Where a frame begins or continues, by the record of its entry. */
 static void put_entry(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, unsigned kind, uint64_t offset)
 {
 	uint32_t token = kymo_move_token(kind, offset);
@@ -117,7 +117,7 @@ static void put_entry(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 		return;
 	}
 	put(frame, offset);
-	/* 3.13 on names the RESUME behind the YIELD_VALUE that the exception is raised at. */
+	/* 3.13 and later name the RESUME behind the YIELD_VALUE at which the exception is raised. */
 	if (kind == KYMO_PY_THROW && !is_before(rebuild, KYMO_CPYTHON_3_13) && offset)
 		frame->place.cur = locate(frame, offset - 1);
 	set_state(frame);
@@ -169,7 +169,7 @@ void kymo_rebuild_return(struct kymo_rebuild *rebuild)
 	set_state(frame);
 }
 
-/* From 3.13 on, an exception out of a frame that the instruction had entered: named is the unit before the instruction. */
+/* From 3.13 on, for an exception out of a frame that the instruction entered, the event names the unit before the instruction. */
 static bool is_behind_call(const struct kymo_rebuild *rebuild, const struct kymo_rebuilt_frame *frame, uint64_t raw)
 {
 	return !is_before(rebuild, KYMO_CPYTHON_3_13) && frame->place.cur != KYMO_NO_UNIT && raw + 1 == frame->place.cur;
@@ -198,13 +198,13 @@ static void leave(struct kymo_rebuild *rebuild, const struct kymo_record *record
 		kymo_rebuild_return(rebuild);
 }
 
-/* The instruction that an exception at @raw belongs to. */
+/* The instruction of an exception at @raw. */
 static uint32_t find_raise(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t raw)
 {
 	const struct kymo_place *place = &frame->place;
 
 	if (is_before(rebuild, KYMO_CPYTHON_3_13)) {
-		/* Raised between a jump back and what it jumps to: named is the unit before that. */
+		/* Raised between a jump back and its target: the event names the unit before the target. */
 		uint32_t jump = place->cur;
 
 		if (jump != KYMO_NO_UNIT && instruction(frame, jump)->op == KYMO_OP_JUMP_BACKWARD &&
@@ -245,7 +245,7 @@ static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *rec
 	}
 	frame->is_fresh = false;
 	at = instruction(frame, unit);
-	/* What ends a loop is no exception to its frame. */
+	/* An exception that ends a loop is not raised in its frame. */
 	if ((at->op == KYMO_OP_FOR_ITER || at->op == KYMO_OP_SEND) &&
 	    kymo_traced_name_is_stop(rebuild->process, record->b))
 		return;
@@ -254,7 +254,7 @@ static void raise_at(struct kymo_rebuild *rebuild, const struct kymo_record *rec
 		frame->place.prev = kymo_flow_unit_before(frame->flow, rebuild->lasti);
 }
 
-/* A branch of 3.12 or 3.13, which one event tells both ways of. */
+/* A branch of 3.12 or 3.13: one event for both ways. */
 static void take_branch(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, bool is_taken)
 {
 	const struct kymo_instruction *at = instruction(frame, unit);
@@ -285,7 +285,7 @@ static void take_left(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *f
 	} else if (at->op == KYMO_OP_NOT_TAKEN) {
 		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.next = at->next;
-		/* The END_SEND before it; where LINE has an event at this instruction, it is what ran last itself. */
+		/* The END_SEND before it; if this instruction has a LINE event, it is itself what ran last. */
 		source = kymo_flow_line(frame->flow, unit) == KYMO_LINE_NONE ? unit - 1 : unit;
 	} else {
 		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_NOT_TAKEN);
@@ -310,7 +310,7 @@ static void take_site(struct kymo_rebuild *rebuild, const struct kymo_record *re
 		return;
 	}
 	if (instruction(frame, unit)->op == KYMO_OP_CALL) {
-		/* A generator was made: the interpreter has the frame in the caches of the call. */
+		/* A generator was made: for the interpreter, the frame is in the caches of the call. */
 		kymo_rebuild_walk(rebuild, frame, unit, KYMO_WALK_TO);
 		frame->place.prev = unit + 1;
 		set_event(rebuild, frame, KYMO_CALL, unit);
@@ -386,7 +386,7 @@ bool kymo_rebuild_end(struct kymo_rebuild *rebuild, struct kymo_rebuilt_end *end
 		return !frame->code; /* else its lines are recorded as they come */
 	if (frame->raised != KYMO_NO_UNIT)
 		handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->raised);
-	else if (frame->is_fresh && frame->place.cur != KYMO_NO_UNIT) /* it may have had an exception on its way */
+	else if (frame->is_fresh && frame->place.cur != KYMO_NO_UNIT) /* an exception may have passed through it */
 		handler = kymo_flow_handler(kymo_flow_of(frame->flow), frame->place.cur);
 	if (frame->raised == KYMO_NO_UNIT)
 		kymo_flow_reach(frame->flow, &frame->place, &reach);
@@ -416,13 +416,13 @@ static bool take_special(struct kymo_rebuild *rebuild, const struct kymo_record 
 	return true;
 }
 
-/* Events that name their place in the frame on top, and that moves are kept for. */
+/* Events that name their place in the frame on top, and for which moves are cached. */
 static bool has_moves(unsigned kind)
 {
 	return kind == KYMO_SITE || kind == KYMO_PY_RETURN || kind == KYMO_PY_YIELD;
 }
 
-/* True if it was met before in the same place, and is done. */
+/* True if the move is cached, and was made. */
 static bool move(struct kymo_rebuild *rebuild, const struct kymo_record *record)
 {
 	struct kymo_rebuilt_frame *frame = peek(rebuild);

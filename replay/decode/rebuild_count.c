@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Counting without expanding: most records of a chunk lead a frame from a state where it was before to another.  This
- * loop takes them by their bytes alone, and leaves whatever is new, or rare, to rebuild.c.
+ * Counting without expanding: most records of a chunk make a cached move. This loop takes them by their bytes alone, and leaves what
+ * is new or rare to rebuild.c.
  */
 #include "replay/decode/rebuild_frames.h"
 
@@ -18,7 +18,7 @@ static bool has_line(const struct kymo_rebuilt_frame *frame, const struct kymo_m
 	return false;
 }
 
-/* True if it is to be stopped before the frame on top goes over @move. */
+/* True if counting must stop before the frame on top makes @move. */
 static inline bool stops_at(const struct kymo_rebuild *rebuild, const struct kymo_counting *counting,
 			    const struct kymo_rebuilt_frame *frame, const struct kymo_move *move)
 {
@@ -52,7 +52,7 @@ static inline void note_depth(const struct kymo_rebuild *rebuild, struct kymo_co
 		counting->lowest_depth = depth;
 }
 
-/* A branch, or the end of a frame.  False: it is not known. */
+/* A branch, or the end of a frame. False: it is not cached. */
 static inline bool move(struct kymo_rebuild *rebuild, struct kymo_counting *counting, unsigned kind, uint32_t field)
 {
 	struct kymo_rebuilt_frame *frame = peek(rebuild);
@@ -73,7 +73,7 @@ static inline bool move(struct kymo_rebuild *rebuild, struct kymo_counting *coun
 	return true;
 }
 
-/* A call of the code @id.  False: something of it is not known. */
+/* A call of the code @id. False: a part of it is not cached. */
 static inline bool call(struct kymo_rebuild *rebuild, struct kymo_counting *counting, uint32_t id)
 {
 	const struct recent_code *code = &rebuild->recent[id % RECENT_CODES];

@@ -45,7 +45,7 @@ struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint6
 	return frame;
 }
 
-/* @frame has run nothing to get to @unit, or does not run there: it has not begun, has yielded, or is about to go on. */
+/* @frame ran nothing to get to @unit, or does not run there: it has not begun, has yielded, or is about to be resumed. */
 static bool is_at_rest(const struct kymo_rebuilt_frame *frame, uint32_t unit)
 {
 	if (!frame->flow || unit == KYMO_NO_UNIT)
@@ -56,11 +56,11 @@ static bool is_at_rest(const struct kymo_rebuilt_frame *frame, uint32_t unit)
 
 void kymo_rebuild_wake(struct kymo_rebuilt_frame *frame)
 {
-	/* A generator that passes an exception on has an event when it goes on. */
+	/* A generator that passes an exception on has an event when it is resumed. */
 	frame->is_idle = is_at_rest(frame, place_of(frame)->cur);
 }
 
-/* Put the frame that is number @i of @sync, from the innermost on, on top; false: no memory. */
+/* Push frame number @i of @sync, counted from the innermost; false: no memory. */
 static bool push_told(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t i)
 {
 	struct kymo_rebuilt_frame *frame = kymo_rebuild_push(rebuild, sync->frames[i].code);
@@ -75,7 +75,7 @@ static bool push_told(struct kymo_rebuild *rebuild, const struct kymo_sync *sync
 	return true;
 }
 
-/* Put the innermost @count frames of @sync on top; false: no memory, or one of them has run. */
+/* Push the innermost @count frames of @sync; false: no memory, or one of them has run. */
 static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t count)
 {
 	bool are_at_rest = true;
@@ -88,7 +88,7 @@ static bool push_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *syn
 	return are_at_rest;
 }
 
-/* Where the stack has become lower, @sync lists frames that were too far down before. */
+/* If the stack has become lower, @sync lists frames that were too far down before. */
 static void reveal(struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
 {
 	uint64_t hidden = sync->depth - sync->listed, more = rebuild->hidden > hidden ? rebuild->hidden - hidden : 0;
@@ -112,7 +112,7 @@ void kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_
 	(void)push_stack(rebuild, sync, sync->listed);
 }
 
-/* The number of frames that are in @sync as they are here, from the outermost on. */
+/* The number of frames, from the outermost on, that are the same in @sync. */
 static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync)
 {
 	uint64_t hidden = sync->depth - sync->listed;
@@ -127,8 +127,8 @@ static uint64_t common_frames(const struct kymo_rebuild *rebuild, const struct k
 }
 
 /*
- * Generators that passed an exception on leave no event behind: those that pass one on now, and are at their yield still, may
- * be others, also where they run the same code.  The number of frames that are the same, @common at most.
+ * Generators that passed an exception on leave without an event. So those that pass one on now, and are still at their yield, may be
+ * other ones even if they run the same code. Returns the number of frames that are the same, at most @common.
  */
 static uint64_t same_frames(const struct kymo_rebuild *rebuild, const struct kymo_sync *sync, uint64_t common)
 {
@@ -151,7 +151,7 @@ bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_syn
 	common = common_frames(rebuild, sync);
 	looks_same = common == sync->depth && common == rebuild->hidden + rebuild->count;
 
-	/* Told a second time, at the beginning of a chunk. */
+	/* The same stack a second time, at the beginning of a chunk. */
 	is_other &= !rebuild->is_told;
 	rebuild->is_told = !looks_same;
 

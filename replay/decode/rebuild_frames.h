@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The frames of one thread while its lines are rebuilt.  For rebuild.c, rebuild_frames.c and rebuild_count.c alone.
+ * The frames of one thread while its lines are rebuilt. Only for rebuild*.c.
  */
 #ifndef KYMO_REPLAY_DECODE_REBUILD_FRAMES_H
 #define KYMO_REPLAY_DECODE_REBUILD_FRAMES_H
@@ -12,16 +12,15 @@ struct kymo_rebuilt_frame {
 	const struct kymo_code *code;	  /* NULL: not defined */
 	struct kymo_flow_code *flow;	  /* NULL: its lines are not rebuilt */
 	struct kymo_moves *moves;	  /* of @flow */
-	uint32_t state;			  /* where it is; KYMO_NO_STATE: @place says it */
+	uint32_t state;			  /* where it is; KYMO_NO_STATE: see @place */
 	struct kymo_place place;
-	uint32_t raised;  /* unit of an exception that may leave the frame; KYMO_NO_UNIT: there is none */
-	bool is_fresh;	  /* where it is was told by a stack: the next event says it better */
-	bool is_idle;	  /* told by a stack, and has done nothing since, as a generator that only passes an
-			     exception on */
-	bool is_copied;	  /* it was there when the process was forked, and has only waited for calls since */
+	uint32_t raised;  /* unit of an exception that may leave the frame; KYMO_NO_UNIT: none */
+	bool is_fresh;	  /* where it is comes from a stack: the next event is more exact */
+	bool is_idle;	  /* from a stack, and it did nothing since, as a generator that only passes an exception on */
+	bool is_copied;	  /* it existed when the process was forked, and has only waited for calls since */
 };
 
-/* Codes met lately, by id: looking them up takes longer than a walk. */
+/* Recently used codes, by id: looking them up takes longer than a walk. */
 #define RECENT_CODES 1024U
 
 struct recent_code {
@@ -40,9 +39,9 @@ struct kymo_rebuild {
 	uint32_t count;
 	size_t capacity;
 	uint64_t hidden; /* frames below these, of which nothing is known */
-	bool is_open; /* there was a chunk */
-	bool is_told; /* the stack was told, and was another, just before */
-	/* registers that the next record uses */
+	bool is_open; /* a chunk has begun */
+	bool is_told; /* the last record was a stack that differed */
+	/* registers for the next record */
 	uint64_t code_id;
 	uint32_t lasti; /* KYMO_NO_UNIT: none */
 	struct kymo_rebuilt *out;
@@ -63,7 +62,7 @@ static inline const struct kymo_place *place_of(const struct kymo_rebuilt_frame 
 	return frame->state == KYMO_NO_STATE ? &frame->place : &frame->moves->states[frame->state].place;
 }
 
-/* The frame on top, told by its place. */
+/* The frame on top, with its place filled in. */
 static inline struct kymo_rebuilt_frame *top(struct kymo_rebuild *rebuild)
 {
 	struct kymo_rebuilt_frame *frame = peek(rebuild);
@@ -75,7 +74,7 @@ static inline struct kymo_rebuilt_frame *top(struct kymo_rebuild *rebuild)
 	return frame;
 }
 
-/* Tell by a state where @frame is, if there is nothing else to know. */
+/* Say by a state where @frame is, if that is all there is to know. */
 static inline void set_state(struct kymo_rebuilt_frame *frame)
 {
 	if (frame->flow && frame->raised == KYMO_NO_UNIT && !frame->is_fresh && !frame->is_idle)
@@ -93,7 +92,7 @@ static inline uint32_t locate(const struct kymo_rebuilt_frame *frame, uint64_t r
 	return kymo_flow_instruction(frame->flow, raw < KYMO_NO_UNIT ? (uint32_t)raw : KYMO_NO_UNIT);
 }
 
-/* The frame, which was told by a stack, is on top now that the one above it has ended: it may run. */
+/* The frame, known from a stack, is on top now because the one above it has ended: it may run. */
 void kymo_rebuild_wake(struct kymo_rebuilt_frame *frame);
 
 static inline void pop(struct kymo_rebuild *rebuild)
@@ -116,36 +115,35 @@ static inline void put(struct kymo_rebuilt_frame *frame, uint64_t raw)
 	frame->raised = KYMO_NO_UNIT;
 }
 
-/* 3.12: a generator's end takes the frame that sent to it, or had it in a loop, behind its SEND or to its END_FOR. */
+/* 3.12: a generator's end moves the frame that sent to it behind its SEND, or the one that looped over it to its END_FOR. */
 void kymo_rebuild_return(struct kymo_rebuild *rebuild);
 
 /* NULL: no memory, or too deep. */
 struct kymo_rebuilt_frame *kymo_rebuild_push(struct kymo_rebuild *rebuild, uint64_t code_id);
 
-/* The stack is that of @sync, and nothing is known of how it came to be. */
+/* The stack is that of @sync; how it came about is not known. */
 void kymo_rebuild_replace_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync);
 
 /*
- * Take over @sync, keeping what is known of frames that are in it.  True: something happened on the way that
- * nobody can tell.  @is_other: the frame on top is another, or was moved, even if it looks the same.
+ * Take over the stack @sync, keeping what is known of its frames. True: something happened that cannot be rebuilt. @is_other: the
+ * frame on top is another, or was moved, even if it looks the same.
  */
 bool kymo_rebuild_take_stack(struct kymo_rebuild *rebuild, const struct kymo_sync *sync, bool is_other);
 
 /* What @frame did up to @unit is not known. */
 void kymo_rebuild_lose(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit);
-/* An exception that was raised in @frame has been handled there: it goes on at the handler.  False: there is none. */
+/* An exception raised in @frame was handled there: it continues at the handler. False: there is none. */
 bool kymo_rebuild_enter_handler(struct kymo_rebuilt_frame *frame);
-/* Take the frame on top to @unit, and what happens on the way to the output; false: no way leads there. */
+/* Move the frame on top to @unit, and add what happens on the path to the output; false: no silent path leads there. */
 bool kymo_rebuild_try_walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end);
 /*
- * The same for what happens in the middle of the instruction.  It may be one that has told its branch or jump
- * already, and goes on.
+ * The same for an event in the middle of the instruction, which may already have reported its branch or jump, and continues.
  */
 bool kymo_rebuild_try_walk_into(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit);
-/* The same after an exception that was handled; where no way leads there, what it did is lost. */
+/* The same after a handled exception; if no silent path leads there, what the frame did is lost. */
 void kymo_rebuild_walk(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit, enum kymo_walk_end end);
 
-/* An entry, or a frame that has appeared: the frame below is at @raw, and what it did on the way goes to the output. */
+/* A frame was entered, or has appeared: the frame below is at @raw, and what it did up to there goes to the output. */
 void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Taking a frame from where it was to where a record says that it is. */
+/* Moving a frame from where it was to where a record says that it is. */
 #include "replay/decode/rebuild_frames.h"
 
 void kymo_rebuild_lose(struct kymo_rebuild *rebuild, struct kymo_rebuilt_frame *frame, uint32_t unit)
@@ -60,8 +60,10 @@ void kymo_rebuild_walk_caller(struct kymo_rebuild *rebuild, uint32_t raw)
 	if (frame->raised != KYMO_NO_UNIT) {
 		struct kymo_rebuilt_frame handled = *frame;
 
-		/* A destructor may run while the exception is on its way, wherever the interpreter says that
-		 * it is; what the handler leads to, comes after it. */
+		/*
+		 * A destructor may run while the exception propagates, wherever the interpreter says that it is; what the handler
+		 * leads to comes after it.
+		 */
 		if (!kymo_rebuild_enter_handler(&handled) || !kymo_rebuild_try_walk_into(rebuild, &handled, unit))
 			return;
 		*frame = handled;

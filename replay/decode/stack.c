@@ -7,7 +7,7 @@
 
 #include "replay/trace/line_table.h"
 
-/* As replay/decode/rebuild_frames.c has it. */
+/* As in replay/decode/rebuild_frames.c. */
 #define MAX_FRAMES (1U << 20)
 
 void kymo_stack_release(struct kymo_stack *stack)
@@ -23,7 +23,7 @@ static bool leaves(unsigned kind)
 	return kind < KYMO_KINDS && kinds >> kind & 1;
 }
 
-/* A frame on top, to be filled in; NULL: no memory. */
+/* Push a frame, to be filled in; NULL: no memory. */
 static inline struct kymo_stack_frame *push(struct kymo_stack *stack)
 {
 	if (stack->count == MAX_FRAMES ||
@@ -38,7 +38,7 @@ static int64_t line_at_offset(const struct kymo_code *code, uint64_t offset_plus
 	return code && offset_plus_1 ? kymo_code_line(code, offset_plus_1 - 1) : KYMO_LINE_NONE;
 }
 
-/* The number of frames, from the outermost on, that are in @sync as they are here; 0 if those differ that are known. */
+/* The number of frames, from the outermost on, that are the same in @sync; 0 if known ones differ. */
 static uint64_t same_frames(const struct kymo_stack *stack, const struct kymo_sync *sync)
 {
 	uint64_t hidden = sync->depth - sync->listed;
@@ -52,7 +52,7 @@ static uint64_t same_frames(const struct kymo_stack *stack, const struct kymo_sy
 	return level;
 }
 
-/* What @sync has of the frame on @level. */
+/* The entry of @sync for the frame on @level. */
 static struct kymo_stack_frame told_frame(const struct kymo_stack *stack, const struct kymo_traced_process *process,
 					  const struct kymo_sync *sync, uint64_t level)
 {
@@ -68,7 +68,7 @@ static struct kymo_stack_frame told_frame(const struct kymo_stack *stack, const 
 	};
 }
 
-/* Where the stack has become lower, @sync lists frames that were too far down before. */
+/* If the stack has become lower, @sync lists frames that were too far down before. */
 static int reveal(struct kymo_stack *stack, const struct kymo_traced_process *process, const struct kymo_sync *sync)
 {
 	uint64_t hidden = sync->depth - sync->listed, more = stack->hidden > hidden ? stack->hidden - hidden : 0;
@@ -113,7 +113,7 @@ static int take_sync(struct kymo_stack *stack, const struct kymo_traced_process 
 	return 0;
 }
 
-/* An event, told or passed over. */
+/* An event, returned or passed over. */
 struct happening {
 	unsigned kind;
 	struct kymo_position at;
@@ -141,12 +141,11 @@ static int enter(struct kymo_stack *stack, const struct happening *event)
 }
 
 /*
- * Have the frame of @event on top.  It is there already, unless events were left out of the recording by which
- * frames are entered or left.
+ * Make the frame of @event the top one. It is that already, unless events that enter or leave frames were left out of the recording.
  */
 static int find_frame(struct kymo_stack *stack, const struct happening *event)
 {
-	/* All that are above one of which nothing was told have been left. */
+	/* All frames above one without events have been left. */
 	if (!stack->count && stack->hidden) {
 		struct kymo_stack_frame *frame = push(stack);
 
@@ -237,7 +236,7 @@ static int64_t line_of(const struct kymo_skipped *skipped)
 							    : KYMO_LINE_NONE;
 }
 
-/* Of @steps in one frame, the first that matters after all of them: the last line but one. */
+/* The first of @steps, all in one frame, that matters after them: the last line but one. */
 static uint32_t first_that_counts(const struct kymo_skipped *skipped)
 {
 	uint32_t at = skipped->step_count, lines = 0;

@@ -2,8 +2,8 @@
 /*
  * The call stack of one thread, followed from event to event.
  *
- * A frame is on the stack from the event that enters it up to and with the one that leaves it.  What a chunk's sync
- * block tells holds; frames that are on it as they were before keep what is known of them.
+ * A frame is on the stack from the event that enters it to the one that leaves it, inclusive. A chunk's sync block takes precedence;
+ * frames that are unchanged in it keep what is known of them.
  */
 #ifndef KYMO_REPLAY_DECODE_STACK_H
 #define KYMO_REPLAY_DECODE_STACK_H
@@ -22,7 +22,7 @@ static inline struct kymo_position kymo_position_of(const struct kymo_event *eve
 	return (struct kymo_position){event->n, event->k};
 }
 
-/* < 0: @a comes before @b.  What was rebuilt comes before the recorded event of its ordinal. */
+/* < 0: @a comes before @b. A rebuilt event comes before the recorded event of its ordinal. */
 static inline int kymo_position_compare(struct kymo_position a, struct kymo_position b)
 {
 	uint32_t left = a.k - 1, right = b.k - 1;
@@ -47,8 +47,8 @@ struct kymo_stack {
 	size_t capacity;
 	uint64_t hidden; /* frames below these, of which nothing is known */
 	bool is_leaving; /* the last event was the last one of the frame on top */
-	bool has_no_lines; /* the recording tells no LINE: where a frame is, is known at its own events only */
-	struct kymo_position missing; /* something is, up to here: the stack is still to be told */
+	bool has_no_lines; /* the recording has no LINE: the place of a frame is known at its own events only */
+	struct kymo_position missing; /* something is missing up to here: the stack is yet to come */
 };
 
 void kymo_stack_release(struct kymo_stack *stack);
@@ -59,7 +59,7 @@ static inline uint64_t kymo_stack_depth(const struct kymo_stack *stack)
 	return stack->hidden + stack->count;
 }
 
-/* The same without the one that the last event has left. */
+/* The same without the one that the last event left. */
 static inline uint64_t kymo_stack_left(const struct kymo_stack *stack)
 {
 	uint64_t depth = kymo_stack_depth(stack);
@@ -72,17 +72,16 @@ static inline struct kymo_stack_frame *kymo_stack_top(const struct kymo_stack *s
 	return stack->count ? &stack->frames[stack->count - 1] : NULL;
 }
 
-/* True of events that a debugger stops at: LINE, and where something is missing. */
+/* True for events at which a debugger stops: LINE, and where something is missing. */
 bool kymo_is_stop(const struct kymo_event *event);
 
 /*
- * What follows from @event.  @sync is the stack that KYMO_EVENT_STACK tells.  0 or -ENOMEM, which leaves the stack as
- * it was.
+ * Apply @event. @sync is the stack of a KYMO_EVENT_STACK. 0 or -ENOMEM, which leaves the stack as it was.
  */
 KYMO_MUST_CHECK
 int kymo_stack_take(struct kymo_stack *stack, const struct kymo_event *event, const struct kymo_sync *sync);
 
-/* The same of what was passed over; what there is no memory for is left out. */
+/* The same for a skipped event; without memory it is left out. */
 void kymo_stack_skip(struct kymo_stack *stack, const struct kymo_stream *stream, const struct kymo_skipped *skipped,
 		     const struct kymo_sync *sync);
 

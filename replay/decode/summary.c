@@ -79,7 +79,7 @@ const char *kymo_summary_add_unstored(struct kymo_summary *total, const struct k
 			told += total->lost_by_reasons[mask];
 			mixed += mask == KYMO_LOSS_STORAGE ? 0 : total->lost_by_reasons[mask];
 		}
-	/* What is in no thread is the rest, and larger the less of those the reader has left out. */
+	/* The remainder is in no thread. It is larger if not all losses with several causes were the reader's. */
 	total->lost_is_least = ending && mixed && ending->unstored > told - mixed;
 	if (ending && ending->unstored > told) {
 		total->untold = ending->unstored - told;

@@ -121,12 +121,12 @@ void kymo_cursor_read_stack(struct kymo_cursor *cursor, const uint8_t *block, si
 
 static void open_rebuild(struct kymo_cursor *cursor)
 {
-	/* Not next is what begins with events that an earlier one had, either. */
+	/* A chunk that begins with events of an earlier one does not follow it directly, either. */
 	bool is_next = !cursor->skip && !cursor->gaps[0].lost && !cursor->gaps[1].lost;
 
 	if (!cursor->rebuild)
 		return;
-	/* A stack that differs and did not fit in the last chunk. */
+	/* The stack differs, and did not fit in the last chunk. */
 	if (kymo_rebuild_open(cursor->rebuild, &cursor->sync, is_next, &cursor->rebuilt)) {
 		kymo_cursor_keep_steps(cursor);
 		kymo_cursor_fill_event(cursor, &cursor->pending, KYMO_KIND_SPECIAL);
@@ -142,8 +142,7 @@ static int open_chunk(struct kymo_cursor *cursor, struct kymo_error *error)
 	bool is_first = !cursor->read;
 	int result = -EBADMSG;
 
-	/* What is damaged is noted; the next may be an older copy, or the ordinals tell what is
-	 * missing. */
+	/* The damage is noted; the next may be an older copy, or the ordinals show what is missing. */
 	while (result == -EBADMSG) {
 		const struct kymo_index_entry *entry;
 
@@ -212,7 +211,7 @@ static bool take_gap(struct kymo_cursor *cursor, struct kymo_event *event)
 	return false;
 }
 
-/* Count an event, unless an earlier chunk had it. */
+/* Count an event, unless it was in an earlier chunk. */
 static bool count(struct kymo_cursor *cursor)
 {
 	if (cursor->skip) {
@@ -246,7 +245,7 @@ static void take_special(struct kymo_cursor *cursor, const struct kymo_record *r
 	if (record->special == KYMO_TAG_BITS) {
 		cursor->branches = (uint32_t)record->a;
 	} else if (record->extended == KYMO_EXTENDED_INTERPRETER) {
-		/* Another GIL: its ordinals have nothing to do with the last one's. */
+		/* Another GIL: the numbers of its turns are unrelated to those of the last one. */
 		cursor->interpreter = (uint32_t)record->a;
 		cursor->switches = cursor->slice = 0;
 	} else if (record->extended == KYMO_EXTENDED_TASK) {
@@ -260,7 +259,7 @@ static void take_special(struct kymo_cursor *cursor, const struct kymo_record *r
 	}
 }
 
-/* What goes before a recorded event: its values and, where it enters a coroutine, the task. */
+/* Records that go before a recorded event: its values and, if it enters a coroutine, the task. */
 static void set_event_belongings(struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	event->values = cursor->values;
@@ -271,7 +270,7 @@ static void set_event_belongings(struct kymo_cursor *cursor, struct kymo_event *
 	event->task = cursor->task;
 }
 
-/* Move the registers by @record and, where it is an event, fill @event: its kind is not 0 then. */
+/* Update the registers by @record and, if it is an event, fill @event, whose kind is not 0 then. */
 static void take_record(struct kymo_cursor *cursor, const struct kymo_record *record,
 			struct kymo_event *event)
 {
@@ -320,7 +319,7 @@ static void take_record(struct kymo_cursor *cursor, const struct kymo_record *re
 	}
 }
 
-/* The event of @record as it is rebuilt; what comes before it stays in the cursor.  False: it is none. */
+/* The event of @record where lines are rebuilt; the steps before it stay in the cursor. False: not an event. */
 static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *record, const uint8_t *bytes,
 			 struct kymo_event *event)
 {
@@ -346,7 +345,7 @@ static bool take_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *r
 	return true;
 }
 
-/* What was rebuilt before @event is told.  False: it is none. */
+/* All that was rebuilt before @event was returned: finish @event itself. False: not an event. */
 static bool take_recorded(struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	if (event->kind == KYMO_KIND_SPECIAL)
@@ -357,7 +356,7 @@ static bool take_recorded(struct kymo_cursor *cursor, struct kymo_event *event)
 	return true;
 }
 
-/* The next of the events that were rebuilt, and then the one that they come before. */
+/* The next of the rebuilt events, and then the recorded one that they come before. */
 static bool take_pending(struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
@@ -406,7 +405,7 @@ static void note_damage(struct kymo_cursor *cursor, const char *what)
 			       sizeof cursor->frame.header + cursor->frame.header.stored_bytes, what);
 }
 
-/* The next event of the open chunk; false: it has no more. */
+/* The next event of the open chunk; false: there is no more. */
 static bool decode_chunk(struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	const struct kymo_frame_header *header = &cursor->frame.header;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Walking the events of one thread, in recorded order, what is missing included. */
+/* Walking the events of one thread in recorded order, including gaps. */
 #ifndef KYMO_REPLAY_DECODE_THREAD_CURSOR_H
 #define KYMO_REPLAY_DECODE_THREAD_CURSOR_H
 
@@ -26,12 +26,12 @@ struct kymo_cursor {
 	bool in_chunk;
 	bool has_taken_open_branches;
 	bool is_torn;	   /* the chunk that was read last is damaged, or has a record that no recorder writes */
-	bool has_gone_on;  /* to where the thread was when it ended */
-	bool has_told_end; /* what may have run after that */
+	bool has_gone_on;  /* what it ran up to its end was added */
+	bool has_told_end; /* so was what may have run after that */
 	size_t at;
 	enum kymo_decode (*decode)(const uint8_t *payload, size_t bytes, struct kymo_record *record);
-	uint32_t branches; /* word whose bits are still to come; 1: none */
-	/* registers of the decoder, as format/record.h has them */
+	uint32_t branches; /* branch word whose bits are still to come; 1: none */
+	/* registers of the decoder, as in format/record.h */
 	uint64_t code_id;
 	const struct kymo_code *code;
 	uint64_t line, offset, clock;
@@ -41,7 +41,7 @@ struct kymo_cursor {
 	uint64_t task_id;
 	const struct kymo_traced_task *task;
 	struct kymo_values values; /* of the next recorded event */
-	/* flow: what lies before the event that was decoded last, and that event */
+	/* flow: the event that was decoded last, and the steps before it */
 	struct kymo_rebuild *rebuild; /* NULL: lines are not rebuilt */
 	struct kymo_rebuilt rebuilt;
 	struct kymo_step *steps; /* a copy: other threads' cursors walk through the same code */
@@ -50,22 +50,22 @@ struct kymo_cursor {
 	bool has_pending;
 	uint32_t step, k;
 	bool wants_stacks; /* KYMO_EVENT_STACK; may be set before the first event is read */
-	bool has_stack;	   /* @sync is still to be told */
+	bool has_stack;	   /* @sync is yet to be returned */
 	struct kymo_sync sync;
 	/* the events from here to the next TIME lie between these */
 	int64_t low_ns, high_ns;
-	uint64_t span_first, span_events; /* of these: the ordinal of the first, and how many were recorded */
-	double span_step_ns; /* from one to the next, if they are as far apart as they can be */
-	int64_t recorded_low_ns; /* the same of the last recorded event: what is rebuilt may have come right after it */
+	uint64_t span_first, span_events; /* ordinal of the first of these, and how many were recorded */
+	double span_step_ns; /* greatest possible distance from one to the next */
+	int64_t recorded_low_ns; /* lower bound of the last recorded event: rebuilt events may have come right after it */
 };
 
 void kymo_cursor_init(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 		      const struct kymo_stream *stream);
-/* The same, of recorded events alone: what a `flow` recording tells of an event is its ordinal, its turn and its time. */
+/* The same for recorded events only: in a `flow` recording, their ordinals, turns and times. */
 void kymo_cursor_init_recorded(struct kymo_cursor *cursor, struct kymo_timeline *timeline,
 			       const struct kymo_stream *stream);
 void kymo_cursor_release(struct kymo_cursor *cursor);
-/* Another that stands where @from does, to be released, too.  0 or -ENOMEM. */
+/* A copy at the position of @from, to be released as well. 0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_cursor_copy(struct kymo_cursor *cursor, const struct kymo_cursor *from);
 
@@ -76,15 +76,15 @@ int kymo_cursor_next(struct kymo_cursor *cursor, struct kymo_event *event,
 
 struct kymo_likely_time {
 	int64_t t_ns;		 /* most likely */
-	int64_t low_ns, high_ns; /* between these: two readings of the clock; equal: it was read then */
+	int64_t low_ns, high_ns; /* it happened between these two readings of the clock; equal: the clock was read for it */
 	uint32_t window_at;	 /* recorded events between the first of them and this one */
-	uint32_t window_events;	 /* and the second; 0: not known */
+	uint32_t window_events;	 /* between both; 0: not known */
 };
-/* kymo_cursor_guess() of what is rebuilt, or missing. */
+/* kymo_cursor_guess() for rebuilt or missing events. */
 struct kymo_likely_time kymo_cursor_guess_rebuilt(const struct kymo_cursor *cursor, const struct kymo_event *event);
 /*
- * When @event, the last one, happened: most likely as if all between the same two readings of the clock had taken equally
- * long, in a millisecond at most.
+ * When @event, the last one, most likely happened: as if all events between the same two readings of the clock had taken equally
+ * long, within a millisecond at most.
  */
 static inline struct kymo_likely_time kymo_cursor_guess(const struct kymo_cursor *cursor, const struct kymo_event *event)
 {
@@ -102,9 +102,9 @@ static inline struct kymo_likely_time kymo_cursor_guess(const struct kymo_cursor
 	};
 }
 
-/* What was passed over at once: a record that is an event, and what was rebuilt before it. */
+/* A skipped record that is an event, with what was rebuilt before it. */
 struct kymo_skipped {
-	unsigned kind; /* KYMO_KIND_SPECIAL: no event, steps alone; KYMO_EVENT_STACK: the stack is told, in cursor->sync */
+	unsigned kind; /* KYMO_KIND_SPECIAL: no event, only steps; KYMO_EVENT_STACK: a stack, in cursor->sync */
 	uint64_t n;
 	uint32_t first_k; /* of the first step */
 	const struct kymo_code *code, *steps_code;
@@ -120,22 +120,20 @@ struct kymo_skipped {
 typedef bool (*kymo_skipping)(void *context, const struct kymo_skipped *skipped);
 
 /*
- * Go on in the chunk that is open to before event @n and what was rebuilt before it, or to the chunk's end, and tell
- * @skipping (NULL: nobody) of each event on the way.  Nothing is passed over where an event is still to be told, or was told by
- * another copy.
+ * Skip in the open chunk to before event @n and what was rebuilt before it, or to the chunk's end. @skipping (NULL: none) is called
+ * for each event on the way. Nothing is skipped while an event is pending, or was in another copy.
  */
 void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skipping, void *context);
 
 /*
- * Where lines are rebuilt: the ordinal of the next event in the chunk that is open that leaves at most @depth frames on the stack,
- * or that is preceded by a line of a frame at most @line_depth deep; UINT64_MAX: none is, or that is not known.  @cursor is good
- * for nothing but its release then.
+ * Where lines are rebuilt: the ordinal of the next event in the open chunk that leaves at most @depth frames on the stack, or that
+ * is preceded by a line of a frame at most @line_depth deep; UINT64_MAX: none, or not known. Afterwards @cursor can only be
+ * released.
  */
 uint64_t kymo_cursor_find_depth(struct kymo_cursor *cursor, uint64_t depth, uint64_t line_depth);
 
 /*
- * Go to @chunk of the stream, in a fresh cursor.  What comes before it is passed over:
- * it is no gap.
+ * Go to @chunk of the stream, in a fresh cursor. What comes before it is skipped, and not reported as a gap.
  */
 void kymo_cursor_seek_chunk(struct kymo_cursor *cursor, size_t chunk);
 /* The same, to the last chunk that was opened at @t_ns or before. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The end of a thread: what is missing of it, and what may have run. */
+/* The end of a thread: its missing events, and what may have run. */
 #include <string.h>
 
 #include "replay/decode/thread_cursor_registers.h"
 
-/* Where the run's clock was read first when the process had ended, or last of all. */
+/* The first reading of the run's clock after the process had ended, or the last one. */
 static size_t sample_after_end(const struct kymo_cursor *cursor)
 {
 	const struct kymo_clock_line *clock = &cursor->timeline->clock;
@@ -63,7 +63,7 @@ bool kymo_cursor_go_on(struct kymo_cursor *cursor)
 	return true;
 }
 
-/* Where a recording is stopped, threads end with it: all but those under another GIL, which still have their rings then. */
+/* Threads end when a recording is stopped, except those under another GIL, which still have their rings. */
 static bool may_miss_end(const struct kymo_cursor *cursor)
 {
 	const Kymo__ProcessEnd *end = cursor->stream->process->end;
@@ -75,8 +75,8 @@ static bool may_miss_end(const struct kymo_cursor *cursor)
 }
 
 /*
- * Lines after the last event of a thread that was running still, or was in a call, when its process ended: more events may come
- * where its end is not in the trace.  Where code was left out, a frame that a fork has copied may wait for it to the end.
+ * Lines after the last event of a thread that still ran, or was in a call, when its process ended. If the process's end is not in
+ * the trace, more events may come. If code was left out, a frame that a fork copied may wait for it to the end.
  */
 bool kymo_cursor_take_end(struct kymo_cursor *cursor, struct kymo_event *event)
 {
@@ -100,7 +100,7 @@ bool kymo_cursor_take_end(struct kymo_cursor *cursor, struct kymo_event *event)
 	return true;
 }
 
-/* Why events are missing that nobody counted as lost. */
+/* Why events are missing that were not counted as lost. */
 static uint32_t untold_reasons(const struct kymo_cursor *cursor)
 {
 	const struct kymo_timeline *timeline = cursor->timeline;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What moves a cursor's registers, told or passed over.  For thread_cursor.c, thread_cursor_skip.c and thread_cursor_end.c alone. */
+/* How records, returned or skipped, change a cursor's registers. Only for thread_cursor.c, thread_cursor_skip.c and thread_cursor_end.c. */
 #ifndef KYMO_REPLAY_DECODE_THREAD_CURSOR_REGISTERS_H
 #define KYMO_REPLAY_DECODE_THREAD_CURSOR_REGISTERS_H
 
@@ -8,7 +8,7 @@
 
 #define LINE_UNKNOWN ((uint64_t)KYMO_LINE_NONE)
 
-/* The clock was read: what follows happened after @counter, and before the next time that it was. */
+/* The clock was read: what follows happened after @counter, and before the next reading. */
 void kymo_cursor_set_time(struct kymo_cursor *cursor, uint64_t counter);
 void kymo_cursor_set_code(struct kymo_cursor *cursor, uint64_t id);
 /* By a LINE record. */
@@ -35,21 +35,21 @@ static inline void kymo_cursor_set_values(struct kymo_cursor *cursor, const stru
 		.bytes = (uint32_t)record->a,
 	};
 }
-/* A stack is told.  Of a damaged one, what could be read of it is as good as nothing. */
+/* A stack. The part of a damaged one that could be read is worth nothing. */
 void kymo_cursor_read_stack(struct kymo_cursor *cursor, const uint8_t *block, size_t bytes);
 
-/* The next event there is has ordinal @next; of those missing, @counted were counted as lost. */
+/* The next existing event has ordinal @next; of the missing ones, @counted were counted as lost. */
 void kymo_cursor_miss(struct kymo_cursor *cursor, uint64_t next, uint64_t counted, uint32_t reasons);
-/* After the last chunk: what the thread's end says it did beyond that. */
+/* After the last chunk: the events beyond it, from the thread's end. */
 void kymo_cursor_miss_end(struct kymo_cursor *cursor);
-/* What is rebuilt may be gone with the next call. */
+/* Rebuilt steps are valid only until the next call. */
 void kymo_cursor_keep_steps(struct kymo_cursor *cursor);
-/* What it did after its last event, up to where it was when it ended, is pending.  False: nothing is known of that, or it was told. */
+/* Make pending what the thread did after its last event, up to where it ended. False: that is not known, or was returned. */
 bool kymo_cursor_go_on(struct kymo_cursor *cursor);
-/* And what may have run after its last event.  False: nothing, or it was told. */
+/* The same for what may have run after that. False: nothing, or it was returned. */
 bool kymo_cursor_take_end(struct kymo_cursor *cursor, struct kymo_event *event);
 
-/* @event is of the next ordinal, where the registers are. */
+/* @event gets the next ordinal, and the values of the registers. */
 static inline void kymo_cursor_fill_event(const struct kymo_cursor *restrict cursor, struct kymo_event *restrict event, unsigned kind)
 {
 	uint64_t width_ns = (uint64_t)(cursor->high_ns - cursor->low_ns);
@@ -68,7 +68,7 @@ static inline void kymo_cursor_fill_event(const struct kymo_cursor *restrict cur
 	};
 }
 
-/* It happened at any time since the event that was recorded before it. */
+/* It happened at any time since the recorded event before it. */
 static inline void kymo_cursor_set_rebuilt_time(const struct kymo_cursor *cursor, struct kymo_event *event)
 {
 	int64_t low_ns = cursor->recorded_low_ns;
@@ -77,7 +77,7 @@ static inline void kymo_cursor_set_rebuilt_time(const struct kymo_cursor *cursor
 	event->t_err_ns = (uint64_t)(cursor->high_ns - low_ns + 1) / 2;
 }
 
-/* The record at @at: most have one field of one or two bytes, and are decoded in place. */
+/* The record at @at: most have one field of one or two bytes, and are decoded inline. */
 static inline enum kymo_decode kymo_cursor_decode(const struct kymo_cursor *cursor, size_t at, struct kymo_record *record)
 {
 	const uint8_t *bytes = cursor->frame.payload + at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Passing over events: as thread_cursor.c goes through them, without making what nobody asks for. */
+/* Skipping events: as thread_cursor.c, without making what is not wanted. */
 #include "replay/decode/thread_cursor_registers.h"
 
 static bool is_extended(const struct kymo_record *record, enum kymo_extended extended)
@@ -22,7 +22,7 @@ static bool is_values(const struct kymo_record *record)
 	return is_extended(record, KYMO_EXTENDED_VALUES);
 }
 
-/* Move the registers by @record, which is passed over. */
+/* Update the registers by the skipped @record. */
 static void skip_record(struct kymo_cursor *cursor, const struct kymo_record *record, struct kymo_skipped *skipped)
 {
 	skipped->offset = record->a;
@@ -59,13 +59,13 @@ static void skip_record(struct kymo_cursor *cursor, const struct kymo_record *re
 	skipped->name_id = skipped->dest = record->b;
 }
 
-/* What @record, at @bytes, is in a recording that lines are rebuilt from. */
+/* What @record, at @bytes, is in a recording from which lines are rebuilt. */
 static void skip_rebuilt(struct kymo_cursor *cursor, const struct kymo_record *record, const uint8_t *bytes,
 			 struct kymo_skipped *skipped)
 {
 	struct kymo_rebuilt *rebuilt = &cursor->rebuilt;
 
-	/* Of code that has its lines recorded. */
+	/* In code whose lines are recorded. */
 	if (record->kind == KYMO_LINE)
 		kymo_cursor_set_line(cursor, record);
 	skipped->line = cursor->line;
@@ -95,7 +95,7 @@ static void tell_stack(struct kymo_cursor *cursor, kymo_skipping skipping, void 
 	cursor->has_stack = false;
 }
 
-/* The same as below, of records that nobody wants to know anything of, as far as that is simple.  True: some are events. */
+/* As below, for simple records that no caller asks about. True: some are events. */
 static bool skip_blindly(struct kymo_cursor *cursor)
 {
 	struct kymo_counting counting = {.is_blind = true};
@@ -181,7 +181,7 @@ void kymo_cursor_skip(struct kymo_cursor *cursor, uint64_t n, kymo_skipping skip
 		}
 		skipped = (struct kymo_skipped){.n = cursor->expected};
 		bytes = cursor->frame.payload + cursor->at;
-		/* Words of branches, and other interpreters, are for who takes each event. */
+		/* Branch words, and other interpreters, are left to code that takes each event. */
 		if (kymo_cursor_decode(cursor, cursor->at, &record) != KYMO_DECODE_OK ||
 		    (record.kind == KYMO_KIND_SPECIAL && !is_mark(&record) && !is_task(&record) && !is_values(&record) &&
 		     !kymo_is_stack(&record)))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* When events happened: between two readings of the clock. */
+/* The times of events: between two readings of the clock. */
 #include "replay/decode/thread_cursor_registers.h"
 
-/* Events that @record is, or holds. */
+/* How many events @record is or holds. */
 static unsigned events_of(const struct kymo_record *record)
 {
 	if (record->kind != KYMO_KIND_SPECIAL)
@@ -35,7 +35,7 @@ static size_t pass_plain(struct kymo_cursor *cursor, size_t at)
 	return at;
 }
 
-/* The counter at the next TIME record from @at on, or when the chunk was closed; and the events up to there. */
+/* The counter at the next TIME record from @at on, or when the chunk was closed; and the number of events up to there. */
 static uint64_t find_next_time(struct kymo_cursor *cursor)
 {
 	const struct kymo_frame_header *header = &cursor->frame.header;
@@ -67,7 +67,7 @@ void kymo_cursor_set_time(struct kymo_cursor *cursor, uint64_t counter)
 		cursor->high_ns = latest;
 	if (cursor->high_ns < cursor->low_ns)
 		cursor->high_ns = cursor->low_ns;
-	/* A thread that does nothing for a millisecond finds another tick, and reads the clock: what is left is after its events. */
+	/* A thread that does nothing for a millisecond finds another tick, and reads the clock: the remaining time is after its events. */
 	width_ns = cursor->high_ns - cursor->low_ns;
 	if (clock->has_tick && width_ns > KYMO_USUAL_TICK_NS)
 		width_ns = KYMO_USUAL_TICK_NS;
@@ -88,9 +88,9 @@ struct kymo_likely_time kymo_cursor_guess_rebuilt(const struct kymo_cursor *curs
 	if (event->kind == KYMO_EVENT_GAP || passed >= cursor->span_events)
 		return likely;
 	likely.low_ns = cursor->recorded_low_ns;
-	/* What was rebuilt before the first one, for which the clock was read, is from before. */
+	/* Events rebuilt before the first one, for which the clock was read, happened before the reading. */
 	likely.high_ns = passed ? cursor->high_ns : cursor->low_ns;
-	/* Of lines after an event, the first comes at once. */
+	/* The first line after an event comes at once. */
 	rebuilt = cursor->step ? (cursor->step - 1.0) / cursor->rebuilt.step_count : 0;
 	if (passed)
 		likely.t_ns = cursor->low_ns + (int64_t)(cursor->span_step_ns * ((double)passed - 1 + rebuilt));

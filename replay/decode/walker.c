@@ -50,7 +50,7 @@ int kymo_walker_copy(struct kymo_walker *walker, const struct kymo_walker *from)
 	return 0;
 }
 
-/* The interpreter raises an exception anew in each frame that it comes to; calls from C may lie in between. */
+/* The interpreter raises an exception again in each frame that it reaches; calls from C may lie in between. */
 static void follow_exception(struct kymo_walker *walker, unsigned kind, uint64_t name)
 {
 	walker->is_passed_on = kind == KYMO_RAISE && walker->has_unwound && name == walker->unwound;
@@ -101,7 +101,7 @@ void kymo_walker_skip(struct kymo_walker *walker, uint64_t n)
 	struct kymo_cursor *cursor = &walker->cursor;
 	struct kymo_event event;
 
-	/* What is left of the event that was told last. */
+	/* What is left of the event returned last. */
 	while (cursor->has_pending && cursor->pending.n < n && kymo_cursor_next(cursor, &event, NULL) > 0) {
 		if (kymo_stack_take(&walker->stack, &event, &cursor->sync))
 			return;
@@ -112,8 +112,8 @@ void kymo_walker_skip(struct kymo_walker *walker, uint64_t n)
 }
 
 /*
- * An exception that is raised where a walk begins may have left a frame in the chunk before, which the walk did not follow:
- * it is rare, and worth another walk.
+ * An exception raised where a walk begins may have left a frame in the chunk before, which the walk did not read. This is rare, and
+ * worth another walk.
  */
 static int find_passed_on(struct kymo_walker *walker, struct kymo_error *error)
 {
@@ -141,7 +141,7 @@ int kymo_walker_next(struct kymo_walker *walker, struct kymo_error *error)
 
 	for (;;) {
 		int result = kymo_cursor_next(&walker->cursor, event, error);
-		/* Of the chunks before, only where they lead to is wanted. */
+		/* From the chunks before, only the final state is wanted. */
 		bool is_before = cursor->next_chunk <= walker->first_chunk && cursor->stream->chunk_count;
 		bool is_first;
 
