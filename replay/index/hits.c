@@ -22,7 +22,7 @@ void kymo_hits_release(struct kymo_hits *hits)
 	*hits = (struct kymo_hits){0};
 }
 
-/* Lines that are further apart than any real code's. */
+/* A distance between lines larger than in any real code. */
 #define MAX_LINES (1U << 22)
 
 static void find_lines(struct kymo_content_hits *of)
@@ -159,7 +159,7 @@ static void put_content(struct kymo_hits *hits, const struct kymo_content_hits *
 		put(hits, lines[i]);
 		line = of->first_line + i;
 	}
-	/* Its length goes before it. */
+	/* Its length is written before it. */
 	width = kymo_varint_put(length, hits->byte_count - start);
 	memmove(hits->bytes + start + width, hits->bytes + start, hits->byte_count - start);
 	memcpy(hits->bytes + start, length, width);
@@ -173,7 +173,7 @@ static int make_room(struct kymo_hits *hits, size_t numbers)
 			      : kymo_grow(&hits->bytes, &hits->byte_capacity, numbers * KYMO_VARINT_MAX_BYTES, 1);
 }
 
-/* Add to what all chunks have, and clear. */
+/* Add to the totals, and clear. */
 static void end_content(struct kymo_content_hits *of)
 {
 	for (uint32_t i = 0; i < of->line_count; i++)
@@ -249,7 +249,7 @@ int kymo_hits_decode_all(struct kymo_hits *hits, const uint8_t *bytes, size_t co
 	return reader.is_bad ? -EBADMSG : 0;
 }
 
-/* The next number, or 0 and the end of everything. */
+/* The next number, or 0 and the end. */
 static uint64_t get(struct kymo_hits_reader *reader)
 {
 	uint64_t value = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How often each line ran, each function was called and each type of exception was raised: in one chunk, and in all.
+ * How often each line ran, each function was called and each exception type was raised: in one chunk, and in total.
  *
- * Of a chunk it is written down as LEB128 numbers:
+ * A chunk's hits are encoded as LEB128 numbers:
  *
  *   contents that have any
  *   of each, by number:  its number less that of the one before, calls, bytes of what follows,
@@ -17,12 +17,12 @@
 
 #include "replay/trace/definitions.h"
 
-/* A content by its number here, from 1. */
+/* A content, by its number in the index, from 1. */
 struct kymo_content_hits {
 	struct kymo_content *content;
 	int64_t first_line; /* the lowest that its instructions have */
 	uint32_t line_count;
-	bool is_touched; /* has something in this chunk */
+	bool is_touched; /* has hits in this chunk */
 	uint64_t calls, all_calls;
 	uint64_t *lines; /* times in this chunk, by line - first_line */
 	uint64_t *all_lines;
@@ -35,7 +35,7 @@ struct kymo_raised {
 
 struct kymo_hits {
 	struct kymo_content_hits *contents; /* [0] is none */
-	uint32_t content_count;		    /* that one included */
+	uint32_t content_count;		    /* including [0] */
 	size_t content_capacity;
 	uint32_t *touched; /* numbers */
 	uint32_t touched_count;
@@ -44,8 +44,8 @@ struct kymo_hits {
 	uint32_t raised_count;
 	size_t raised_capacity;
 	uint64_t line_events; /* in this chunk */
-	bool is_short;	      /* of memory: something was not counted */
-	/* what was encoded last */
+	bool is_short;	      /* out of memory: something was not counted */
+	/* the last encoding */
 	uint8_t *bytes;
 	size_t byte_count, byte_capacity;
 };
@@ -56,10 +56,10 @@ void kymo_hits_line(struct kymo_hits *hits, struct kymo_content *content, int64_
 void kymo_hits_call(struct kymo_hits *hits, struct kymo_content *content, uint64_t times);
 void kymo_hits_raise(struct kymo_hits *hits, uint64_t name);
 
-/* Encode what the chunk has into @bytes, add it to what all have, and begin the next one.  0 or -ENOMEM. */
+/* Encode the chunk's hits into @bytes, add them to the totals, and begin the next chunk. 0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_hits_end_chunk(struct kymo_hits *hits);
-/* Encode what all chunks have; and take that back, for contents that were added before with the same numbers. */
+/* Encode the totals; and decode them, for contents that were added before with the same numbers. */
 KYMO_MUST_CHECK
 int kymo_hits_encode_all(struct kymo_hits *hits);
 /* -EBADMSG: they are damaged. */
@@ -70,7 +70,7 @@ int kymo_hits_decode_all(struct kymo_hits *hits, const uint8_t *bytes, size_t co
 KYMO_MUST_CHECK
 int kymo_hits_add(struct kymo_hits *hits, struct kymo_content *content);
 
-/* Reading what was written down; whatever the bytes are, nothing outside of them is read. */
+/* Reading the encoding; whatever the bytes are, nothing outside of them is read. */
 struct kymo_hits_reader {
 	const uint8_t *at, *end;
 	uint64_t contents_left;

@@ -18,7 +18,7 @@
 #define INDEX_MAGIC {0x89, 'K', 'Y', 'M', 'O', 'I', 'X', '\n'}
 #define INDEX_VERSION 3U
 
-/* What the file begins with.  Behind it lie the hits of each chunk and those of all, then the three tables. */
+/* The file's header. Behind it are the hits of each chunk and the totals, then the three tables. */
 struct index_header {
 	uint8_t magic[8];
 	uint32_t version;
@@ -44,7 +44,7 @@ struct index_content {
 	uint32_t reserved;
 };
 
-/* What of the trace decides whether the index is its. */
+/* The properties of the trace that decide whether an index belongs to it. */
 static struct index_header header_of(const struct kymo_trace *trace)
 {
 	struct index_header header = {
@@ -97,7 +97,7 @@ static int write_at(int fd, const void *bytes, uint64_t count, uint64_t offset)
 }
 
 /*
- * Where it is kept: beside the trace, else by the trace's id in the user's cache.
+ * Where it is kept: next to the trace, else by the trace's id in the user's cache.
  */
 static void beside(char path[PATH_MAX], const char *trace)
 {
@@ -125,7 +125,7 @@ static void in_cache(char path[PATH_MAX], const struct kymo_trace *trace)
 	snprintf(path, PATH_MAX, "%s/%s.kymo-index", folder, id);
 }
 
-/* Give the finished file, which has no name yet, the name @path.  False: it cannot have it. */
+/* Give the finished file, which has no name yet, the name @path. False: that failed. */
 static bool name_file(int fd, const char *path)
 {
 	char own[64], temporary[PATH_MAX];
@@ -140,7 +140,7 @@ static bool name_file(int fd, const char *path)
 	return is_named;
 }
 
-/* A file without a name in the folder that @path lies in, or -1. */
+/* A file without a name in the folder of @path, or -1. */
 static int open_unnamed(const char *path)
 {
 	char folder[PATH_MAX];
@@ -228,7 +228,7 @@ static int make(struct kymo_index *index, char paths[2][PATH_MAX], struct kymo_e
 	return 0;
 }
 
-/* Contents get the numbers that they had when it was made. */
+/* Contents get the numbers that they had when the index was made. */
 static bool load_contents(struct kymo_index *index, const struct index_content *contents, uint64_t count)
 {
 	const struct kymo_definitions *definitions = &index->timeline->definitions;
@@ -263,7 +263,7 @@ static bool are_chunks_good(const struct kymo_index *index, uint64_t hits_end)
 	return true;
 }
 
-/* Take the tables over from @bytes, which lie behind the hits. */
+/* Read the tables from @bytes, which lie behind the hits. */
 static bool load_tables(struct kymo_index *index, const struct index_header *header, const uint8_t *bytes)
 {
 	const uint8_t *at = bytes + header->totals_bytes;
@@ -321,7 +321,7 @@ static void forget(struct kymo_index *index)
 	*index = (struct kymo_index){.timeline = timeline, .fd = -1};
 }
 
-/* A search goes through the file from front to back or from back to front: what is read at once reaches both ways. */
+/* A search reads the file forwards or backwards, so each read extends in both directions. */
 #define BLOCK_REACH (UINT64_C(1) << 19)
 
 static const uint8_t *read_block(struct kymo_index *index, uint64_t offset, uint64_t bytes)
@@ -353,7 +353,7 @@ bool kymo_index_read_hits(struct kymo_index *index, const struct kymo_chunk_summ
 	return true;
 }
 
-/* An account that is damaged would be found when it is needed, and by then others have been counted with. */
+/* Damaged hits would be found only when needed, after others were already counted. */
 static bool are_hits_good(struct kymo_index *index)
 {
 	struct kymo_hits_reader reader;
@@ -476,10 +476,10 @@ void kymo_index_walk(const struct kymo_index *index, struct kymo_walker *walker,
 	const struct kymo_chunk_summary *first = index->chunks + index->first_chunks[chunk->stream], *lead = chunk;
 	bool is_flow = index->timeline->trace.header.required_features & KYMO_FEATURE_FLOW;
 
-	/* Lines are rebuilt from where the frame on top was before; and a gap is told by who comes from before it. */
+	/* Lines are rebuilt from where the frame on top was before, and a gap is only reported to a cursor that comes from before it. */
 	if ((is_flow || chunk->flags & KYMO_SUMMARY_MISSING) && lead > first)
 		lead--;
-	/* The frames that run in it must be listed where the walk begins, or be entered after that. */
+	/* The frames that run in the chunk must be listed where the walk begins, or be entered later. */
 	while (lead > first && lead->hidden && lead->hidden >= chunk->lowest_depth && lead->lowest_depth >= chunk->lowest_depth)
 		lead--;
 	kymo_walker_open(walker, index->timeline, &index->timeline->streams[chunk->stream], chunk->chunk, lead->chunk);

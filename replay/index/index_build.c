@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Making the index: one pass over the trace.  What was counted as moves becomes lines when the chunk is over. */
+/* Making the index: one pass over the trace. Counted moves become lines at the end of the chunk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int write_hits(struct builder *builder)
 	return 0;
 }
 
-/* What was counted as moves are lines and calls now. */
+/* Convert counted moves to lines and calls. */
 static void expand_moves(struct builder *builder, struct kymo_counting *counting)
 {
 	struct kymo_hits *hits = &builder->index->hits;
@@ -101,7 +101,7 @@ static void note_depth(struct builder *builder, uint64_t depth)
 		builder->chunk.lowest_depth = at_most_u32(depth);
 }
 
-/* An exception leaves the frame on top; @depth is with it.  A thread of threading.py runs what it is to run in its third one. */
+/* An exception leaves the frame on top; @depth includes it. A thread of threading.py runs its target in its third frame. */
 static void note_unwind(struct builder *builder, uint64_t depth)
 {
 	const struct kymo_stream *stream = &builder->index->timeline->streams[builder->chunk.stream];
@@ -157,7 +157,7 @@ static void count_steps(struct builder *builder, const struct kymo_rebuilt *out)
 			kymo_hits_line(&builder->index->hits, content, out->steps[i].value, 1);
 }
 
-/* An event, and what is counted of it besides the lines before it. */
+/* Count an event, without the lines before it. */
 static void count_rebuilt(struct builder *builder, const struct kymo_record *record, const struct kymo_rebuilt *out,
 			  uint64_t depth)
 {
@@ -208,7 +208,7 @@ static void count_record(struct kymo_pass *pass, const struct kymo_record *recor
 		note_slice(builder, pass->slice, pass->interpreter);
 }
 
-/* Marks are few: their times are worth a second look. */
+/* Marks are few: reading them again for their times is affordable. */
 static int find_marks(struct builder *builder)
 {
 	struct kymo_timeline *timeline = builder->index->timeline;

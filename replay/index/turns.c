@@ -12,12 +12,12 @@ bool kymo_has_turns(const struct kymo_chunk_summary *chunk, uint32_t interpreter
 struct search {
 	const struct kymo_cursor *cursor;
 	uint32_t interpreter;
-	uint64_t number;	 /* where to stop: at a turn above */
-	uint64_t last;		 /* up to it; 0: none */
+	uint64_t number;	 /* stop at a turn above this */
+	uint64_t last;		 /* the last turn up to @number; 0: none */
 	struct kymo_turn *above; /* number 0: none was found */
 };
 
-/* False: that is it. */
+/* False: found. */
 static bool look_at(struct search *search, uint64_t n, uint64_t slice, uint32_t interpreter)
 {
 	if (!slice || interpreter != search->interpreter)
@@ -36,7 +36,7 @@ static bool look_at_skipped(void *context, const struct kymo_skipped *skipped)
 	return look_at(search, skipped->n, search->cursor->slice, search->cursor->interpreter);
 }
 
-/* The last turn up to @number, and the first above. */
+/* The last turn up to @number, and the first above it. */
 static int find(const struct kymo_index *index, const struct kymo_chunk_summary *chunk, uint32_t interpreter,
 		uint64_t number, uint64_t *last, struct kymo_turn *above, struct kymo_error *error)
 {

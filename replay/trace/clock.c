@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/trace/clock.h"
 
-/* How late a tick may be without a stall, and for its store to be seen. */
+/* How late a tick may be without a stall, including the time until its store is visible. */
 #define ALLOWANCE_NS ((int64_t)KYMO_TICK_STALL_NS + 1000000)
 
-/* Times beyond are those of hostile traces; sums and differences of two can be represented. */
+/* Only hostile traces have times beyond this; sums and differences of two can be represented. */
 #define FARTHEST_NS (INT64_MAX / 4)
 
-/* The reader writes a Clock every second.  Without one for longer, it may have been dead. */
+/* The reader writes a Clock every second. After a longer time without one, it may have been dead. */
 #define LONGEST_SEGMENT_NS 1200000000
 
 /* An event in a stall may be as late as the stall's end, and the tick of that end later still. */
@@ -105,7 +105,7 @@ int64_t kymo_clock_latest_ns(struct kymo_clock_line *clock, uint64_t counter)
 	if (stall < clock->stall_count &&
 	    kymo_clock_ns(clock, clock->stalls[stall].from_counter) <= latest)
 		latest = clock->stalls[stall].reach_ns;
-	/* After the last sign of the reader's life the tick says nothing. */
+	/* After the last sign of life of the reader, the tick means nothing. */
 	return latest <= kymo_clock_ns(clock, clock->samples[clock->count - 1].counter) ? latest
 											 : INT64_MAX;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Finding what was loaded: the reading half of definitions.h. */
+/* Looking up definitions: the reading half of definitions.h. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static size_t table_count_before(const struct kymo_table *table, uint64_t id, ui
 	return low;
 }
 
-/* The first item of @id, where ids follow each other without gaps up to it, as nearly always; else table->count. */
+/* The first item of @id if ids have no gaps up to it, which is nearly always so; else table->count. */
 static size_t find_dense(const struct kymo_table *table, uint64_t id)
 {
 	uint64_t at = table->count ? id - table->items[0].id : 0;
@@ -59,8 +59,7 @@ static void *table_find_last(const struct kymo_table *table, uint64_t id, uint64
 typedef void *(*finding)(const struct kymo_table *table, uint64_t id, uint64_t limit);
 
 /*
- * Find @id in the table that lies @member bytes into a process, or into one that it was
- * forked from.
+ * Find @id in the table at offset @member of a process, or of one from which it was forked.
  */
 static void *find_inherited_by(finding find, const struct kymo_traced_process *process, size_t member, uint64_t id,
 			       const struct kymo_traced_process **owner)
@@ -113,7 +112,7 @@ const char *kymo_traced_name(const struct kymo_traced_process *process, uint64_t
 	return name ? name->text : NULL;
 }
 
-/* True if @name, of @bytes, is @type, or that is its last part. */
+/* True if @type is @name, of @bytes, or its last part. */
 static bool names_type(const char *name, size_t bytes, const char *type)
 {
 	size_t wanted = strlen(type);
@@ -199,7 +198,7 @@ struct kymo_traced_process *kymo_traced_find(const struct kymo_definitions *defi
 	return &definitions->processes[low];
 }
 
-/* A tree's key is no pointer: a thread's number, and behind it its place in process->threads. */
+/* A tree's key is not a pointer, but a thread's number followed by its place in process->threads. */
 _Static_assert(sizeof(uintptr_t) == 8, "a key holds both");
 
 static void *thread_key(uint32_t number, size_t place)
@@ -224,7 +223,7 @@ struct kymo_traced_thread *kymo_traced_thread(const struct kymo_traced_process *
 {
 	const uintptr_t *found;
 
-	/* Threads are numbered from 1 in the order of their definitions: nearly always at home. */
+	/* Threads are numbered from 1 in the order of their definitions, so this guess is nearly always right. */
 	if (number && number <= process->thread_count && process->threads[number - 1].number == number)
 		return &process->threads[number - 1];
 	found = tfind(thread_key(number, 0), &process->thread_tree, compare_threads);

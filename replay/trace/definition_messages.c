@@ -7,7 +7,7 @@
 
 #include "format/unpack.h"
 
-/* What a definition takes beside its message, at most: its structure, its place in a table, what malloc() adds. */
+/* Upper limit of what a definition takes in addition to its message: its structure, its place in a table, malloc()'s overhead. */
 #define DEFINITION_BYTES 128
 
 static int table_add(struct kymo_table *table, uint64_t id, uint64_t position, void *value)
@@ -159,7 +159,7 @@ static int define_code(struct kymo_traced_process *process, const Kymo__Code *me
 	return table_add(&process->codes, message->id, position, code);
 }
 
-/* @type: what else a name says of a type; NULL: it is none. */
+/* @type: what a name says of a type; NULL: not a type's name. */
 static int define_string(struct kymo_table *table, uint64_t id, const char *text, const Kymo__Name *type, uint64_t position)
 {
 	const char *bases = type ? type->bases : "";
@@ -217,7 +217,7 @@ static int add_stall(struct kymo_definitions *definitions, const Kymo__ClockStal
 	return 0;
 }
 
-/* One allocation holds both strings.  @process: in whose stream the message is; 0: in the run's. */
+/* One allocation holds both strings.  @process: the process in whose stream the message is; 0: the run's stream. */
 static int add_source(struct kymo_definition_stream *stream, const Kymo__Source *message, uint32_t process, uint64_t position)
 {
 	struct kymo_definitions *definitions = stream->definitions;
@@ -225,7 +225,7 @@ static int add_source(struct kymo_definition_stream *stream, const Kymo__Source 
 	struct kymo_source_place *place;
 	char *file;
 
-	if (position < stream->frame->seq) { /* messages are not cut: it could not be read again */
+	if (position < stream->frame->seq) { /* a message is never split; this one could not be read again */
 		definitions->damaged++;
 		return 0;
 	}
@@ -280,9 +280,9 @@ static int define_for_process(struct kymo_definition_stream *stream, Kymo__Defin
 	case KYMO__DEFINITION__KIND_TASK:
 		return define_task(&process->tasks, message->task, position);
 	case KYMO__DEFINITION__KIND_SOURCE:
-		/* Only what has an id can be meant by anything. */
+		/* Only definitions with an id can be referred to. */
 		return message->source->id ? add_source(stream, message->source, process->number, position) : 0;
-	default: /* modules are read again by whoever needs them */
+	default: /* modules are read again where they are needed */
 		return 0;
 	}
 }
@@ -326,11 +326,11 @@ int kymo_definition_take(struct kymo_definition_stream *stream, const uint8_t *b
 		definitions->left_out += result == -E2BIG;
 		return 0;
 	}
-	if (message->kind_case == KYMO__DEFINITION__KIND__NOT_SET) { /* one that a newer kymo has */
+	if (message->kind_case == KYMO__DEFINITION__KIND__NOT_SET) { /* a kind from a newer kymo */
 		kymo__definition__free_unpacked(message, NULL);
 		return 0;
 	}
-	/* Most are copied into less, and freed; those of a run are kept as they are. */
+	/* Most messages are copied into smaller structures and freed; those of a run are kept as they are. */
 	taken += DEFINITION_BYTES;
 	if (taken > definitions->budget) {
 		definitions->left_out++;

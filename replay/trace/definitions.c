@@ -12,8 +12,8 @@
 #define MAX_MESSAGE_BYTES KYMO_MAX_RAW_BYTES
 
 /*
- * What definitions may take in memory: for each stored byte, and in any case.  A program that compiles one function
- * 100,000 times takes some 50 for a byte, one that imports pandas 5.
+ * Memory limit for definitions: bytes per stored byte, and a minimum. A program that compiles one function 100,000 times needs about
+ * 50 per byte, one that imports pandas 5.
  */
 #define BUDGET_PER_BYTE 128
 #define BUDGET_BYTES ((uint64_t)256 << 20)
@@ -57,7 +57,7 @@ static int cut_messages(struct kymo_definition_stream *stream)
 		if (!head && stream->length - at < KYMO_VARINT_MAX_BYTES)
 			break;
 		if (!head || length > MAX_MESSAGE_BYTES) {
-			/* Where the next message begins cannot be known before the next frame. */
+			/* The beginning of the next message is not known before the next frame. */
 			stream->definitions->damaged++;
 			stream->length = 0;
 			return 0;
@@ -81,12 +81,12 @@ static int feed(struct kymo_definition_stream *stream, uint64_t position, const 
 {
 	uint64_t next = stream->position + stream->length;
 
-	if (position < next) { /* a part that an earlier frame had */
+	if (position < next) { /* a part was in an earlier frame */
 		if (next - position >= length)
 			return 0;
 		bytes += next - position;
 		length -= (size_t)(next - position);
-	} else if (position > next) { /* frames begin at messages, so only what was cut is lost */
+	} else if (position > next) { /* frames begin at messages, so only the cut message is lost */
 		stream->definitions->damaged++;
 		stream->position = position;
 		stream->length = 0;
@@ -128,7 +128,7 @@ static int begin_stream(struct kymo_definition_stream *stream, uint32_t process)
 	return 0;
 }
 
-/* What could not be taken in is damage of the frame; that frames are missing was noted before. */
+/* Unreadable messages are damage of the frame; missing frames were noted before. */
 static int take_frame(struct kymo_definition_stream *stream, struct kymo_trace *trace, const struct kymo_frame *frame)
 {
 	struct kymo_definitions *definitions = stream->definitions;
@@ -146,7 +146,7 @@ static int take_frame(struct kymo_definition_stream *stream, struct kymo_trace *
 	return result;
 }
 
-/* Read every META frame; a process without one is made, too, when it has chunks. */
+/* Read every META frame; a process without one is added if it has chunks. */
 static int load_streams(struct kymo_definitions *definitions, struct kymo_trace *trace,
 			struct kymo_index_entry **entries, struct kymo_error *error)
 {
@@ -175,7 +175,7 @@ static int load_streams(struct kymo_definitions *definitions, struct kymo_trace 
 		if (!result)
 			result = take_frame(&stream, trace, &frame);
 		else if (result == -EBADMSG)
-			result = 0; /* noted; what it defined is missing, the next frame says so */
+			result = 0; /* noted; its definitions are missing, which the next frame shows */
 	}
 	free(stream.bytes);
 	kymo_frame_release(&frame);
@@ -196,7 +196,7 @@ static int compare_stalls(const void *left, const void *right)
 	return a->to_counter < b->to_counter ? -1 : a->to_counter > b->to_counter;
 }
 
-/* Of several with one name, the first one that was written stays in front. */
+/* Of several with one name, the one that was written first stays in front. */
 static int compare_sources(const void *left, const void *right)
 {
 	const struct kymo_source_place *a = left, *b = right;
@@ -213,8 +213,8 @@ static int compare_sources(const void *left, const void *right)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-/* What the reader says of processes: their folders and ends. */
-/* The thread ended in a dropped segment: what it says itself to have lost after that comes on top. */
+/* The reader's messages about processes: their folders and ends. */
+/* The thread ended in a dropped segment: losses that it recorded itself after that are added. */
 static int end_discarded(struct kymo_traced_process *process, const Kymo__ThreadEnd *message)
 {
 	const struct kymo_traced_thread *known = kymo_traced_thread(process, message->thread);
@@ -305,7 +305,7 @@ int kymo_definitions_load(struct kymo_definitions *definitions, struct kymo_trac
 	return 0;
 }
 
-/* A key is no pointer: see definition_lookup.c. */
+/* A key is not a pointer: see definition_lookup.c. */
 static void keep_key(void *key)
 {
 	(void)key;

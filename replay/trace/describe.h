@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What several verbs say about a trace, in the same words. */
+/* Texts about a trace that several verbs share. */
 #ifndef KYMO_REPLAY_TRACE_DESCRIBE_H
 #define KYMO_REPLAY_TRACE_DESCRIBE_H
 
@@ -7,7 +7,7 @@
 
 #include "replay/trace/timeline.h"
 
-/* "file:line function → detail" of an event, escaped; the name of an exception with values is told with these. */
+/* "file:line function → detail" of an event, escaped; if an exception has values, its name is shown with them instead. */
 void kymo_event_put_place(FILE *out, const struct kymo_event *event);
 
 /* "exited with status 1", "killed by SIGKILL", … */
@@ -16,7 +16,7 @@ const char *kymo_describe_end(const struct kymo_timeline *timeline,
 			      const struct kymo_traced_process *process,
 			      char text[KYMO_DESCRIBE_BYTES]);
 
-/* The command line of a process, escaped; "?" where it is not known. */
+/* The command line of a process, escaped; "?": not known. */
 void kymo_process_put_command(FILE *out, const struct kymo_traced_process *process);
 
 /* "thread 1 'MainThread'" */
@@ -25,7 +25,7 @@ void kymo_stream_put_name(FILE *out, const struct kymo_stream *stream);
 /* One line on stderr for each damaged part of the file. */
 void kymo_report_damage(const struct kymo_trace *trace);
 
-/* "lines 8 to 10 may have run"; NULL: @event does not say so. */
+/* "lines 8 to 10 may have run"; NULL: @event does not carry that. */
 const char *kymo_event_may_have_run(const struct kymo_event *event, char text[KYMO_DESCRIBE_BYTES]);
 
 #endif

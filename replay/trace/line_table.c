@@ -57,7 +57,7 @@ static bool get_entry(struct input *input, unsigned code, uint32_t *line)
 	} else if (code != LOCATION_NONE && !get_line_step(input, &step)) {
 		return false;
 	}
-	/* Three numbers, passed over. NOLINTNEXTLINE(misc-redundant-expression) */
+	/* Skip three numbers. NOLINTNEXTLINE(misc-redundant-expression) */
 	if (code == LOCATION_LONG && (!get_varint(input, &ignored) || !get_varint(input, &ignored) ||
 				      !get_varint(input, &ignored)))
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which process came from which: by fork, by exec in the same process, or by fork and exec. */
+/* The parent of each process: by fork, by exec in the same process, or by fork and exec. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* @process as if it had @pid. */
+/* A copy of @process with @pid. */
 static int compare_birth(uint64_t pid, const struct kymo_traced_process *process,
 			 const struct kymo_traced_process *other)
 {
@@ -37,8 +37,8 @@ static int compare_births(const void *left, const void *right)
 }
 
 /*
- * Of the processes with @pid that began before @process and that @is_wanted, the last.  As it
- * always is one from before, walks from child to parent end.
+ * The last of the processes with @pid that began before @process and satisfy @is_wanted. It always began earlier, so walks from
+ * child to parent end.
  */
 static struct kymo_traced_process *
 find_latest(const struct births *births, uint64_t pid, const struct kymo_traced_process *process,
@@ -60,7 +60,7 @@ find_latest(const struct births *births, uint64_t pid, const struct kymo_traced_
 	return NULL;
 }
 
-/* Was @earlier replaced by an exec in the same process, by @later or before it? */
+/* True if an exec in the same process replaced @earlier, by @later or before it. */
 static bool is_image_before(const Kymo__Process *earlier, const Kymo__Process *later)
 {
 	return earlier->start_ticks == later->start_ticks &&

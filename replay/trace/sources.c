@@ -9,7 +9,7 @@
 #include "format/unpack.h"
 #include "format/varint.h"
 
-/* The index of the first place that is not before that of @file, @process and @id. */
+/* The index of the first place not before that of @file, @process and @id. */
 static size_t place_index(const struct kymo_definitions *definitions, const char *file, uint32_t process, uint64_t id)
 {
 	size_t low = 0, high = definitions->source_count;
@@ -65,7 +65,7 @@ static const struct kymo_source_place *find_kept(const struct kymo_definitions *
 	return NULL;
 }
 
-/* How many texts by the name @file @process and those that it was forked from kept, the last one of them in *@kept. */
+/* How many texts named @file were kept by @process and those from which it was forked; the last of them goes to *@kept. */
 static size_t count_kept(const struct kymo_definitions *definitions, const struct kymo_traced_process *process, const char *file,
 			 const struct kymo_source_place **kept)
 {
@@ -118,7 +118,7 @@ int kymo_traced_source(struct kymo_timeline *timeline, const struct kymo_traced_
 	return load(timeline, count ? kept : place, file, out, error);
 }
 
-/* Where line by line begins, from 1 on, and the end.  Returns the number of lines; @lines may be NULL. */
+/* Write where each line begins, from line 1 on, and the end. Returns the number of lines; @lines may be NULL. */
 static size_t split(const struct kymo_source *source, size_t *lines)
 {
 	size_t count = 0, at = 0;
@@ -154,7 +154,7 @@ static int copy_text(const Kymo__Source *message, struct kymo_source *out)
 	return 0;
 }
 
-/* What was there when the trace was opened may be there no more. */
+/* The file may have changed since the trace was opened. */
 static int unpack(const struct kymo_frame *frame, const struct kymo_source_place *place, Kymo__Definition **message)
 {
 	uint64_t left = frame->header.raw_bytes, length;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Decode the character at @text, which ends in a NUL; its length, or 0 if it is no UTF-8. */
+/* Decode the character at @text, which ends in a NUL; returns its length, or 0 if it is not UTF-8. */
 static size_t decode(const unsigned char *text, uint32_t *character)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -150,7 +150,7 @@ void kymo_json_put_document(FILE *out, const char *json)
 		uint32_t character;
 		size_t length = decode(at, &character);
 
-		if (length && is_unsafe(character) && *at != '\n') /* which can be nowhere but in strings */
+		if (length && is_unsafe(character) && *at != '\n') /* which can only be in strings */
 			put_json_special(out, character);
 		else
 			fwrite_unlocked(at, 1, length ? length : 1, out);

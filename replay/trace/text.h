@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writing what a trace contains: names are anything that a program made up, so what could
- * steer a terminal, or is no UTF-8, is escaped.
+ * Writing texts of a trace: a program can choose any names, so bytes that could control a terminal, or are not UTF-8, are escaped.
  */
 #ifndef KYMO_REPLAY_TRACE_TEXT_H
 #define KYMO_REPLAY_TRACE_TEXT_H
@@ -9,22 +8,22 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* For people: control characters and bytes that are no UTF-8 as \xNN or \uNNNN. */
+/* For people: control characters and bytes that are not UTF-8 as \xNN or \uNNNN. */
 void kymo_text_put(FILE *out, const char *text);
 
-/* The same of @bytes that a NUL follows, in lines: line feeds and tabs stay. */
+/* The same for @bytes followed by a NUL, in lines: line feeds and tabs stay. */
 void kymo_text_put_lines(FILE *out, const char *text, size_t bytes);
 
-/* For other programs: as it is, bytes that are no UTF-8 as \xNN. */
+/* For other programs: unchanged, except bytes that are not UTF-8 as \xNN. */
 void kymo_text_put_utf8(FILE *out, const char *text);
 
-/* A JSON string in its quotes; what could steer a terminal as \uNNNN, bytes that are no UTF-8 as U+FFFD. */
+/* A JSON string in its quotes; terminal controls as \uNNNN, bytes that are not UTF-8 as U+FFFD. */
 void kymo_json_put(FILE *out, const char *text);
 
-/* A JSON document that a library has made, with that in its strings escaped in the same way. */
+/* A JSON document made by a library, with its strings escaped in the same way. */
 void kymo_json_put_document(FILE *out, const char *json);
 
-/* The same two numbers again and again: without printf's cost. */
+/* Two numbers that are often the same: without printf's cost. */
 void kymo_text_put_u64(FILE *out, uint64_t value);
 void kymo_text_put_i64(FILE *out, int64_t value);
 

@@ -12,7 +12,7 @@ const char *kymo_event_kind_name(unsigned kind)
 {
 	static const char *const own[] = {"BRANCH", "MARK", "GAP", "UNKNOWN"};
 
-	/* Recorded where nothing can be rebuilt: for a CPython that is not known. */
+	/* Recorded for an unknown CPython, where nothing can be rebuilt. */
 	if (kind == KYMO_SITE)
 		return "SITE";
 	return kind < KYMO_KINDS ? kymo_kind_name(kind) : own[kind - KYMO_KINDS];
@@ -60,7 +60,7 @@ static int compare_chunks(const void *left, const void *right)
 	order = order ? order : compare_u64(a->open_clock, b->open_clock);
 	order = order ? order : compare_u64(a->ring, b->ring);
 	order = order ? order : compare_u64(a->seq, b->seq);
-	/* Of one chunk, the sealed frame first, and of several the one that was taken last. */
+	/* Of the frames of one chunk, the sealed one comes first, else the one that was taken last. */
 	order = order ? order : compare_u64(!!(a->flags & KYMO_FRAME_PROVISIONAL),
 					    !!(b->flags & KYMO_FRAME_PROVISIONAL));
 	return order ? order : compare_u64(b->file_offset, a->file_offset);
@@ -133,7 +133,7 @@ static int add_streams(struct kymo_timeline *timeline, struct kymo_traced_proces
 		if (add_stream(timeline, process, chunks[first]->thread, first, *chunk - first))
 			return -ENOMEM;
 	}
-	/* Threads that lost all they did have no chunk. */
+	/* Threads that lost all their events have no chunk. */
 	for (size_t i = 0; i < process->thread_count; i++) {
 		const struct kymo_traced_thread *thread = &process->threads[i];
 

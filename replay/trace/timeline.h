@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A trace as events: the streams of its threads, and the file and definitions behind them.
+ * A trace as events: the streams of its threads, with the file and the definitions.
  *
  * thread_cursor.h walks one stream, merge.h all of them in one order.
  */
@@ -18,10 +18,10 @@ enum kymo_event_kind {
 	KYMO_EVENT_BRANCH_BIT = KYMO_KINDS, /* a branch that was recorded as one bit */
 	KYMO_EVENT_MARK,
 	KYMO_EVENT_GAP,
-	KYMO_EVENT_UNKNOWN, /* something happened before the next event that cannot be rebuilt; after the last, it may have */
+	KYMO_EVENT_UNKNOWN, /* something that cannot be rebuilt happened before the next event; after the last, it may have */
 };
 #define KYMO_EVENT_KINDS (KYMO_EVENT_UNKNOWN + 1)
-/* Only for who asks: no event, but the whole stack of the thread as it is now, in kymo_cursor.sync. */
+/* Only on request: not an event, but the thread's whole stack at this point, in kymo_cursor.sync. */
 #define KYMO_EVENT_STACK KYMO_EVENT_KINDS
 
 /* What one thread recorded. */
@@ -38,12 +38,12 @@ struct kymo_timeline {
 	struct kymo_trace trace;
 	struct kymo_definitions definitions;
 	struct kymo_clock_line clock;
-	/* by process, thread, ordinal; of the copies of a chunk, the best one first */
+	/* by process, thread, ordinal; of copies of a chunk, the best one first */
 	const struct kymo_index_entry **chunks;
 	size_t chunk_count;			 /* copies included */
 	struct kymo_stream *streams; /* by process, thread */
 	size_t stream_count, stream_capacity;
-	/* mask of the kinds of events that are rebuilt; may be changed before the first cursor is made */
+	/* mask of the kinds of events to rebuild; may be changed before the first cursor is made */
 	uint64_t rebuilt_kinds;
 };
 
@@ -55,16 +55,16 @@ struct kymo_event {
 	const struct kymo_stream *stream;
 	unsigned kind; /* enum kymo_kind or enum kymo_event_kind */
 	uint32_t interpreter;
-	uint64_t n; /* of a gap: of the first event that is missing */
+	uint64_t n; /* of a gap: ordinal of the first missing event */
 	uint32_t k; /* of a rebuilt event: its number among those before recorded event @n, from 1; else 0 */
 	int64_t t_ns; /* since the run began; it happened at most t_err_ns before or after */
 	uint64_t t_err_ns;
 	uint64_t code_id;	      /* 0: none, or not known */
 	const struct kymo_code *code; /* NULL: not defined */
-	uint64_t line;		      /* of LINE; kymo_event_line() is for all */
+	uint64_t line;		      /* of LINE; for other kinds use kymo_event_line() */
 	uint64_t offset;	      /* code units; not of LINE, BRANCH_BIT, MARK and GAP */
 	uint64_t dest;		      /* code units; of jumps and branches */
-	uint64_t place_plus_1;	      /* code units, plus 1: where the frame was, if CPython names another place; 0: at @offset */
+	uint64_t place_plus_1;	      /* code units, plus 1: where the frame was, if CPython reports another place; 0: at @offset */
 	const char *name;	      /* callable or exception type; NULL: none, or not defined */
 	const char *text;	      /* of MARK; NULL: not defined */
 	uint64_t name_id;	      /* id of @name or @text in its process */
@@ -72,10 +72,10 @@ struct kymo_event {
 	uint64_t lost;		      /* of GAP, and why: enum kymo_loss mask */
 	uint32_t lost_reasons;
 	int32_t first_line, last_line; /* of UNKNOWN after the last event: lines that may have run lie between these; 0: not known */
-	uint64_t slice; /* number of the GIL's turn, by SWITCH records; 0: not known */
+	uint64_t slice; /* number of the GIL's turn, from SWITCH records; 0: not known */
 	uint64_t task_id; /* of PY_START, PY_RESUME and PY_THROW of a coroutine: the asyncio task; 0: none, or not known */
 	const struct kymo_traced_task *task; /* NULL: none, or not defined */
-	struct kymo_values values; /* until the cursor that told of the event goes on; see replay/values/values.h */
+	struct kymo_values values; /* valid until the cursor that returned the event moves; see replay/values/values.h */
 };
 
 KYMO_MUST_CHECK
@@ -98,7 +98,7 @@ static inline bool kymo_event_has_dest(const struct kymo_event *event)
 	return event->kind >= KYMO_JUMP && event->kind <= KYMO_BRANCH_RIGHT;
 }
 
-/* "callable" or "exception": what the name of such an event names; NULL: it has none. */
+/* "callable" or "exception": what the name of such an event is; NULL: it has no name. */
 const char *kymo_event_name_role(const struct kymo_event *event);
 /* The event enters a frame. */
 static inline bool kymo_kind_enters(unsigned kind)
@@ -131,7 +131,7 @@ static inline uint64_t kymo_place_of(uint64_t offset, uint64_t place_plus_1)
 	return place_plus_1 ? place_plus_1 - 1 : offset;
 }
 
-/* The line that the event belongs to, which is a traceback's for exceptions, or KYMO_LINE_NONE. */
+/* The line of the event, for exceptions as in a traceback; or KYMO_LINE_NONE. */
 static inline int64_t kymo_event_line(const struct kymo_event *event)
 {
 	if (event->kind == KYMO_LINE)

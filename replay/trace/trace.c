@@ -63,7 +63,7 @@ void kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t 
 		trace->damage_more++;
 }
 
-/* Read the frame at @offset as it lies there.  Returns 0, NULL-safe @what says what is wrong. */
+/* Read the raw frame at @offset. 0, or an error, which @what describes if it is not NULL. */
 static int read_stored(const struct kymo_trace *trace, uint64_t offset, struct kymo_frame *frame,
 		       const char **what)
 {
@@ -177,7 +177,7 @@ static int add_frame(struct kymo_trace *trace, uint64_t offset,
 	return 0;
 }
 
-/* List the frames that are intact, whatever an index says. */
+/* List the intact frames, without using an index. */
 static int scan(struct kymo_trace *trace, struct kymo_error *error)
 {
 	struct kymo_frame_scan *frames = malloc(sizeof *frames);
@@ -205,7 +205,7 @@ static int scan(struct kymo_trace *trace, struct kymo_error *error)
 	return result;
 }
 
-/* Add the entries of the INDEX frame at *@offset to the list, and go to what follows it. */
+/* Add the entries of the INDEX frame at *@offset to the list, and advance *@offset past it. */
 static bool load_index_piece(struct kymo_trace *trace, struct kymo_frame *frame, uint64_t *offset,
 			     uint64_t wanted)
 {
@@ -227,7 +227,7 @@ static bool load_index_piece(struct kymo_trace *trace, struct kymo_frame *frame,
 	return true;
 }
 
-/* Take the list of frames from the index.  Returns false where it cannot be trusted. */
+/* Take the list of frames from the index. False: it cannot be trusted. */
 static bool load_index(struct kymo_trace *trace, const struct kymo_trailer *trailer)
 {
 	uint64_t offset = trailer->index_offset, end = sizeof trace->header;

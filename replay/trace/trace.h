@@ -2,9 +2,8 @@
 /*
  * A trace file as a list of intact frames.
  *
- * The list comes from the index at the end of the file.  Where there is none, because the
- * writer was killed or the file was cut, it is rebuilt by reading every frame; after damage
- * the scan goes on at the next intact frame.  Payloads are read one at a time.
+ * The list comes from the index at the end of the file. If there is none, because the writer was killed or the file was cut, every
+ * frame is read instead; after damage the scan continues at the next intact frame. Payloads are read one at a time.
  */
 #ifndef KYMO_REPLAY_TRACE_TRACE_H
 #define KYMO_REPLAY_TRACE_TRACE_H
@@ -32,12 +31,12 @@ struct kymo_trace {
 	size_t frame_capacity;
 	struct kymo_damage *damage; /* the first KYMO_DAMAGE_KEPT places */
 	size_t damage_count;
-	uint64_t damage_more; /* places that were found beyond these */
-	bool is_complete; /* has its trailer: the writer closed it */
+	uint64_t damage_more; /* number of further places */
+	bool is_complete; /* it has a trailer: the writer closed it */
 	struct kymo_watch watch;
 };
 
-/* One frame in memory; zero it before the first read, its buffers are used again. */
+/* One frame in memory; zero it before the first read. Its buffers are reused. */
 struct kymo_frame {
 	struct kymo_frame_header header;
 	uint8_t *payload; /* header.raw_bytes */
@@ -62,15 +61,15 @@ int kymo_trace_open(struct kymo_trace *trace, const char *path, unsigned flags,
 void kymo_trace_close(struct kymo_trace *trace);
 
 /*
- * Read, check and decompress the frame that @entry, one of trace->frames, names.  -EBADMSG: it is
- * damaged or is not the one that the index says; the trace remembers that as damage.
+ * Read, check and decompress the frame of @entry, one of trace->frames. -EBADMSG: it is damaged or not the one in the index; the
+ * trace notes that as damage.
  */
 KYMO_MUST_CHECK
 int kymo_trace_read(struct kymo_trace *trace, const struct kymo_index_entry *entry,
 		    struct kymo_frame *frame, struct kymo_error *error);
 void kymo_frame_release(struct kymo_frame *frame);
 
-/* Remember that [@offset, @offset + @bytes) is damaged; @what is a literal. */
+/* Note that [@offset, @offset + @bytes) is damaged; @what is a literal. */
 void kymo_trace_note_damage(struct kymo_trace *trace, uint64_t offset, uint64_t bytes,
 			    const char *what);
 

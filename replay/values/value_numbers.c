@@ -9,7 +9,7 @@
 
 #define LIMB 1000000000U
 
-/* So many digits of @number, finite and positive, are always exact: 15, or fewer where fewer of its bits count. */
+/* How many digits of @number, finite and positive, are always exact: 15, or fewer if it has fewer significant bits. */
 static int exact_digits(double number)
 {
 	uint64_t bits;
@@ -20,7 +20,7 @@ static int exact_digits(double number)
 	return (63 - __builtin_clzll(bits)) * 30103 / 100000; /* log10(2) */
 }
 
-/* The fewest digits that @number, finite and positive, is read back from; its value is 0.ddd × 10^@point. */
+/* The fewest digits from which @number, finite and positive, is read back; its value is 0.ddd × 10^@point. */
 static size_t shortest_digits(double number, char digits[20], int *point)
 {
 	char text[40];

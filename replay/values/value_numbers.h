@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of any number, the NUL included. */
+/* Enough for any number, including the NUL. */
 #define KYMO_FLOAT_TEXT_BYTES 32
 
-/* As repr() has a float: the fewest digits that give it back.  @is_part: as it has a part of a complex number, without ".0". */
+/* A float as in repr(): the fewest digits that give it back. @is_part: as a part of a complex number, without ".0". */
 void kymo_float_text(double number, bool is_part, char text[KYMO_FLOAT_TEXT_BYTES]);
 
 /* An int of more bytes may have more than the 4300 digits that CPython itself converts. */

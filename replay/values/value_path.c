@@ -50,7 +50,7 @@ static size_t put_character(char *text, unsigned long character)
 	return 3;
 }
 
-/* Decode the escape behind a backslash; what follows it, or NULL: it is none. */
+/* Decode the escape behind a backslash. Returns what follows it; NULL: not an escape. */
 static const char *read_escape(const char *at, struct step *step)
 {
 	static const char names[] = "nrt\\'\"", meant[] = "\n\r\t\\'\"";
@@ -107,7 +107,7 @@ static const char *read_item(const char *at, struct step *step)
 	return *at == ']' ? at + 1 : NULL;
 }
 
-/* The step that @path, which is not empty, begins with, whose text goes to @text; what follows, or NULL: it is none. */
+/* Parse the first step of @path, which is not empty; its text goes to @text. Returns what follows; NULL: not a step. */
 static const char *read_step(const char *path, char *text, struct step *step)
 {
 	const char *end = NULL;
@@ -125,7 +125,7 @@ static const char *read_step(const char *path, char *text, struct step *step)
 	return end;
 }
 
-/* Where an error message says that it is. */
+/* The location for an error message. */
 static int fail(struct kymo_error *error, int code, const char *whole, const struct step *step, const char *why)
 {
 	return kymo_fail(error, code, "%.*s %s", (int)(step->begin - whole), whole, why);
@@ -144,7 +144,7 @@ static bool is_key(const struct kymo_value *value, const struct step *step)
 	return value && value->kind == KYMO_VALUE_INT && value->number == step->number;
 }
 
-/* What was recorded of an object that is in itself, or came before in the same variable: below @from; 0: nothing. */
+/* The record of an object that contains itself, or came before in the same variable, below @from; 0: none. */
 static uint32_t find_seen(const struct kymo_value_tree *tree, uint32_t from, uint64_t id)
 {
 	const struct kymo_value *value = kymo_value_at(tree, from);
@@ -214,7 +214,7 @@ static bool has_items(const struct kymo_value *value)
 	return value->kind == KYMO_VALUE_LIST || value->kind == KYMO_VALUE_TUPLE || (value->kind == KYMO_VALUE_ARRAY && value->dimensions == 1);
 }
 
-/* The attribute @number of an object if it is called @name; NULL: it is not. */
+/* The value of attribute @number of an object if its name is @name; else NULL. */
 static const struct kymo_value *attribute_called(const struct kymo_value_tree *tree, const struct kymo_value *value, uint32_t number,
 						 const char *name)
 {
@@ -231,7 +231,7 @@ static bool is_series(const struct kymo_value_tree *tree, const struct kymo_valu
 	       attribute_called(tree, value, 1, "index") && attribute_called(tree, value, 2, "values");
 }
 
-/* Which one of the range that begins with @item is @number; -1: none. */
+/* The index of @number in the range that begins with @item; -1: none. */
 static int64_t place_in_range(const struct kymo_value_tree *tree, uint32_t item, int64_t number)
 {
 	int64_t parts[3];
@@ -249,7 +249,7 @@ static int64_t place_in_range(const struct kymo_value_tree *tree, uint32_t item,
 	return number / parts[2];
 }
 
-/* Which value of a Series has @step for its label; -1: none that is known. */
+/* The index of the value of a Series whose label is @step; -1: none is known. */
 static int64_t place_of(const struct kymo_value_tree *tree, const struct kymo_value *labels, const struct step *step)
 {
 	int64_t place = 0;
@@ -264,7 +264,7 @@ static int64_t place_of(const struct kymo_value_tree *tree, const struct kymo_va
 	return -1;
 }
 
-/* The value of a Series, or the column of a DataFrame, that has @step for its label. */
+/* The value of a Series, or the column of a DataFrame, whose label is @step. */
 static uint32_t find_labelled(const struct kymo_value_tree *tree, const struct kymo_value *value, const struct step *step)
 {
 	const struct kymo_value *first = attribute_called(tree, value, 0, "columns"), *values;
@@ -278,7 +278,7 @@ static uint32_t find_labelled(const struct kymo_value_tree *tree, const struct k
 		return place < 0 || values->kind != KYMO_VALUE_ARRAY ? 0 : nth(tree, values->first, (uint64_t)place);
 	}
 	if (first && first->kind == KYMO_VALUE_NOT_READ)
-		return 0; /* its columns are called by their places */
+		return 0; /* its columns are named by number */
 	if (step->is_text)
 		return find_pair(tree, value->first, step);
 	number.text_bytes = (size_t)snprintf(text, sizeof text, "%" PRId64, step->number);
@@ -305,7 +305,7 @@ const char *kymo_value_unread_labels(const struct kymo_value_tree *tree, const s
 {
 	static const char *const names[] = {"columns", "index", "index"};
 
-	/* The labels of rows come first, or behind those of columns, or behind a name. */
+	/* The row labels come first, or behind the column labels, or behind a name. */
 	for (uint32_t i = 0; value->kind == KYMO_VALUE_OBJECT && i < 3; i++) {
 		const struct kymo_value *labels = attribute_called(tree, value, i / 2, names[i]);
 
@@ -317,7 +317,7 @@ const char *kymo_value_unread_labels(const struct kymo_value_tree *tree, const s
 	return NULL;
 }
 
-/* What is told where @step leads nowhere. */
+/* The error where @step leads nowhere. */
 static int explain(const struct kymo_value_tree *tree, const struct kymo_value *value, const char *whole, const struct step *step,
 		   struct kymo_error *error)
 {
@@ -351,7 +351,7 @@ static int explain(const struct kymo_value_tree *tree, const struct kymo_value *
 	return kymo_fail(error, -ENODATA, "%.*s has no %.*s", bytes, whole, (int)step->bytes, step->begin);
 }
 
-/* Follow @path from @node, or see that it is one where @tree is NULL. */
+/* Follow @path from @node; if @tree is NULL, only check its syntax. */
 static int follow(const struct kymo_value_tree *tree, uint32_t node, const char *whole, const char *path, uint32_t *found,
 		  struct kymo_error *error)
 {

@@ -5,12 +5,12 @@
 
 #include "replay/values/values.h"
 
-/* The bytes of the name that @text begins with; 0: with none. */
+/* The length of the name at the beginning of @text; 0: none. */
 size_t kymo_name_bytes(const char *text);
 
 /*
- * Follow @path from @node of @tree, which messages call by what of @whole comes before @path, to *@found.  0; -EINVAL: that is no
- * path; -ENODATA: nothing was recorded there.
+ * Follow @path from @node of @tree to *@found. Messages name @node by the part of @whole before @path. 0; -EINVAL: not a path;
+ * -ENODATA: nothing was recorded there.
  */
 KYMO_MUST_CHECK
 int kymo_value_path(const struct kymo_value_tree *tree, uint32_t node, const char *whole, const char *path, uint32_t *found,
@@ -21,10 +21,10 @@ int kymo_value_path_check(const char *whole, const char *path, struct kymo_error
 
 #define KYMO_UNREAD_BYTES 256
 
-/* What of a Series or DataFrame has labels that were not read, so that items were left out, "rows" or "columns", and @why; NULL: nothing. */
+/* "rows" or "columns" of a Series or DataFrame whose labels were not read, so that items were left out, and @why; NULL: none. */
 const char *kymo_value_unread_labels(const struct kymo_value_tree *tree, const struct kymo_value *value, char why[KYMO_UNREAD_BYTES]);
 
-/* A number that is the same for values of which the same was recorded, and as good as never for others; not 0. */
+/* A hash of a value as it was recorded, practically without collisions; not 0. */
 uint64_t kymo_value_hash(const struct kymo_value_tree *tree, uint32_t node);
 
 #endif

@@ -16,11 +16,11 @@ struct writer {
 	char *text;
 	size_t bytes;
 	size_t length; /* of the whole */
-	size_t left;   /* of what it may cost */
-	bool is_full;  /* it has cost too much: nothing more is put */
+	size_t left;   /* of the cost limit */
+	bool is_full;  /* the limit is reached: nothing more is written */
 };
 
-/* In bytes of text.  Floats are written until they are read back as they were, and ints divided by ten as often as they have digits. */
+/* Costs, in bytes of text. Floats are printed until they read back the same, and ints are divided by ten once per digit. */
 #define COST_OF_VALUE 32U
 #define COST_OF_FLOAT 256U
 #define COST_OF_BYTE 32U
@@ -65,7 +65,7 @@ static const struct kymo_value *at(const struct writer *writer, uint32_t number)
 	return kymo_value_at(writer->tree, number);
 }
 
-/* Decode the character at @text, a surrogate too; its length, 0 where it is none. */
+/* Decode the character at @text, which may be a surrogate; returns its length, 0 if it is not valid. */
 static uint32_t decode(const uint8_t *text, uint32_t bytes, uint32_t *character)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -83,8 +83,8 @@ static uint32_t decode(const uint8_t *text, uint32_t bytes, uint32_t *character)
 }
 
 /*
- * What str.isprintable() says no to: separators, controls, formats, surrogates and private ones.  Which are not assigned differs between versions:
- * those are told as they are.
+ * Characters for which str.isprintable() is false: separators, controls, formats, surrogates and private ones. Unassigned characters
+ * differ between versions, and are written unchanged.
  */
 static bool is_printable(uint32_t character)
 {
@@ -135,7 +135,7 @@ static uint32_t put_character(struct writer *writer, const uint8_t *text, uint32
 	return length ? length : 1;
 }
 
-/* In the quotes that repr() chooses. */
+/* With the quotes that repr() chooses. */
 static void put_quoted(struct writer *writer, const struct kymo_value *value, bool is_bytes)
 {
 	const uint8_t *text = value->text;
@@ -223,7 +223,7 @@ static void put_complex(struct writer *writer, const struct kymo_value *value)
 		put_format(writer, "(%s%s%sj)", real, *imaginary == '-' ? "" : "+", imaginary);
 }
 
-/* From @item on: values, pairs "key: value" or attributes "name=value"; and how many more there were. */
+/* The list from @item on: values, pairs "key: value" or attributes "name=value"; and how many more there were. */
 static void put_items(struct writer *writer, const struct kymo_value *value, const struct kymo_value *item, const char *pair)
 {
 	const char *separator = "";
@@ -417,7 +417,7 @@ static bool is_special(const struct kymo_value *name)
 	return name->text_bytes > 4 && !memcmp(name->text, "__", 2) && !memcmp(name->text + name->text_bytes - 2, "__", 2);
 }
 
-/* TYPE(name=value, …), without what a library keeps in it; with what pydantic has beside the fields. */
+/* TYPE(name=value, …), without a library's private attributes; with what pydantic keeps in addition to the fields. */
 static void put_record(struct writer *writer, const struct kymo_value *value)
 {
 	static const char beside[] = "__pydantic_extra__";
@@ -478,8 +478,7 @@ static bool is_of(const struct writer *writer, const struct kymo_value *value, c
 }
 
 /*
- * What str() says, as a person writes it: a time as it is, like those in arrays; a Fraction by its two numbers; else TYPE('text'), which
- * is what repr() of it says.
+ * From what str() returned: a time unchanged, like those in arrays; a Fraction as its two numbers; else TYPE('text'), as its repr().
  */
 static void put_library(struct writer *writer, const struct kymo_value *value)
 {

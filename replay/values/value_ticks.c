@@ -8,7 +8,7 @@
 
 #define DAY_S INT64_C(86400)
 
-/* Either how many seconds, or how many of them a second has; months are neither. */
+/* Either seconds per unit, or units per second; months have neither. */
 static const struct unit {
 	const char *name;
 	int64_t seconds, fractions;
@@ -18,7 +18,7 @@ static const struct unit {
 	{"m", 60, 1, 0, 0}, {"s", 1, 1, 0, 0}, {"ms", 1, 1000, 0, 3}, {"us", 1, 1000000, 0, 6}, {"ns", 1, 1000000000, 0, 9},
 };
 
-/* The year, month and day that is so many days after 1970-01-01. */
+/* The date that is @days days after 1970-01-01. */
 static void civil(int64_t days, int64_t *year, int *month, int *day)
 {
 	/* Years begin in March, so that the leap day is the last: eras of 400 years, 146097 days. */
@@ -33,7 +33,7 @@ static void civil(int64_t days, int64_t *year, int *month, int *day)
 	*year = year_of_era + era * 400 + (*month <= 2);
 }
 
-/* Of "[15m]": how many units one tick is. */
+/* How many units a tick is, from "[15m]". */
 static const struct unit *read_unit(const char *text, size_t bytes, int64_t *count)
 {
 	char name[24], *at;
@@ -62,7 +62,7 @@ static int64_t floor_divide(int64_t a, int64_t b, int64_t *rest)
 	return quotient;
 }
 
-/* Behind a whole second; nothing where it is one. */
+/* The fraction of a second; nothing if it is 0. */
 static void put_fraction(char *text, int64_t fraction, int digits)
 {
 	int length = fraction ? snprintf(text, 16, ".%0*" PRId64, digits, fraction) : 0;
@@ -91,7 +91,7 @@ static void put_date(char *text, const struct unit *unit, int64_t seconds, int64
 	}
 }
 
-/* As datetime.timedelta has it: days may be negative, what is beside them is not. */
+/* As in datetime.timedelta: days may be negative, the other parts are not. */
 static void put_duration(char *text, int64_t seconds, int64_t fraction, int digits)
 {
 	int64_t second, days = floor_divide(seconds, DAY_S, &second);

@@ -7,10 +7,10 @@
 
 #include "format/varint.h"
 
-/* Bytes of text in one tree: by SAME, a small block could ask for the same ones again and again. */
+/* Bytes of text in one tree: with SAME, a small block could repeat the same ones many times. */
 #define TEXT_BYTES (256U << 10)
 
-/* What all that is read into one tree shares. */
+/* Shared by all readers of one tree. */
 struct block {
 	struct kymo_value_tree *tree;
 	const uint8_t *payload;
@@ -18,11 +18,11 @@ struct block {
 	bool is_out_of_memory;
 };
 
-/* Values one after the other.  What SAME stands for has a reader of its own. */
+/* Reads values one after the other. The target of SAME has a reader of its own. */
 struct reader {
 	struct block *block;
 	const uint8_t *at, *end;
-	const uint8_t *known_end; /* of this block: SAME stands for what lies before that */
+	const uint8_t *known_end; /* of this block: SAME refers to what lies before that */
 	uint32_t level;
 	bool has_failed; /* what follows cannot be read */
 };
@@ -34,7 +34,7 @@ static struct kymo_value *node(const struct reader *reader, uint32_t number)
 	return &reader->block->tree->nodes[number];
 }
 
-/* Make sure of @count nodes more. */
+/* Make room for @count more nodes. */
 static bool has_room(struct reader *reader, uint32_t count)
 {
 	struct kymo_value_tree *tree = reader->block->tree;
@@ -55,7 +55,7 @@ static bool has_room(struct reader *reader, uint32_t count)
 	return !reader->has_failed;
 }
 
-/* A value that is CUT as long as nothing else is known, behind @last or as the first one of @parent. */
+/* A new value, CUT until more is known, behind @last or as the first of @parent. */
 static uint32_t add_node(struct reader *reader, uint32_t parent, uint32_t last)
 {
 	uint32_t number = reader->block->tree->count++;
@@ -78,7 +78,7 @@ static uint64_t read_number(struct reader *reader)
 	return number;
 }
 
-/* So many bytes; NULL where there are fewer. */
+/* The next @bytes of the block; NULL if there are fewer. */
 static const uint8_t *read_bytes(struct reader *reader, uint64_t bytes)
 {
 	const uint8_t *at = reader->at;
@@ -116,7 +116,7 @@ static int64_t read_signed(struct reader *reader)
 	return (int64_t)(number >> 1 ^ (0 - (number & 1)));
 }
 
-/* How many there are, and how many of them follow. */
+/* How many items there were, and how many of them follow. */
 static void read_count(struct reader *reader, struct kymo_value *value)
 {
 	value->count = read_number(reader);
@@ -152,7 +152,7 @@ static void read_text(struct reader *reader, struct kymo_value *value)
 	}
 }
 
-/* A name, or text that stands for the value: its length is of no use. */
+/* A name, or text that represents the value: its length does not matter. */
 static void read_label(struct reader *reader, struct kymo_value *value)
 {
 	read_text(reader, value);
@@ -194,7 +194,7 @@ static void read_shape(struct reader *reader, struct kymo_value *value)
 	value->shape_bytes = (uint32_t)(reader->at - shape);
 }
 
-/* Append @count values behind @last; the new last one, or 0 where there is no room for all of them. */
+/* Append @count values behind @last. Returns the new last one, or 0 if not all fit. */
 static uint32_t read_group(struct reader *reader, uint32_t parent, uint32_t last, uint32_t count)
 {
 	uint32_t first = reader->block->tree->count;
@@ -208,7 +208,7 @@ static uint32_t read_group(struct reader *reader, uint32_t parent, uint32_t last
 	return last;
 }
 
-/* Behind @last, as many items as were kept, of @group values each. */
+/* Append as many items as were kept behind @last, of @group values each. */
 static void read_items(struct reader *reader, uint32_t number, uint32_t last, uint32_t group)
 {
 	uint64_t kept = node(reader, number)->kept, read = 0;
@@ -239,7 +239,7 @@ static void read_same(struct reader *reader, uint32_t number, const uint8_t *hea
 	struct reader same = *reader;
 
 	same.at = reader->block->payload + place;
-	/* What it stands for lies before the record and, in what another one stands for, before that. */
+	/* Its target lies before the record and, within another target, before that. */
 	if (reader->has_failed)
 		return;
 	same.end = reader->known_end;
@@ -320,7 +320,7 @@ static void read_head(struct reader *reader, struct kymo_value *value)
 	}
 }
 
-/* So that times are told as such. */
+/* So that times are recognized. */
 static void tell_items(struct reader *reader, uint32_t number)
 {
 	const struct kymo_value *array = node(reader, number);
@@ -367,7 +367,7 @@ static void read_body(struct reader *reader, uint32_t number)
 	}
 }
 
-/* Into node @number, which is CUT where nothing could be read. */
+/* Read into node @number, which is CUT if nothing could be read. */
 static void read_value(struct reader *reader, uint32_t number)
 {
 	const uint8_t *head = reader->at, *kind = read_bytes(reader, 1);
@@ -385,7 +385,7 @@ static void read_value(struct reader *reader, uint32_t number)
 		read = *node(reader, number);
 		read.kind = (enum kymo_value_kind)*kind;
 		read_head(reader, &read);
-		/* Of numbers and names that are cut in two, nothing is known; of the others, that they are there. */
+		/* A truncated number or name is not known; of other truncated values, only that they exist. */
 		if (reader->has_failed && !read.text && !read.id)
 			return;
 		*node(reader, number) = read;
