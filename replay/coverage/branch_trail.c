@@ -34,7 +34,7 @@ static bool is_branch(const struct kymo_content_counts *of, uint32_t unit)
 	return low < of->branch_count && of->branches[low].unit == unit;
 }
 
-/* The instruction behind @at, where it is no branch: of SEND, when what was awaited is done. */
+/* The instruction behind @at, which is not a branch; for SEND, the one after the awaited object is done. */
 static uint32_t next_of(const struct kymo_instruction *at)
 {
 	return at->target != KYMO_NO_UNIT ? at->target : at->next;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* BRANCH_LEFT leads behind what tells it. */
+/* BRANCH_LEFT leads behind the instruction that reports it. */
 static uint32_t left_of(const struct kymo_flow *flow, const struct kymo_instruction *at)
 {
 	bool is_told_behind = flow->version >= KYMO_CPYTHON_3_14 && at->op != KYMO_OP_FOR_ITER &&
@@ -100,7 +100,7 @@ void kymo_content_counts_release(struct kymo_content_counts *of)
 	free(of->branches);
 }
 
-/* The set of @context, made if there is none; NULL: no memory. */
+/* The set of @context, added if missing; NULL: no memory. */
 static struct kymo_context_set *set_of(struct kymo_content_counts *of, uint32_t context)
 {
 	uint32_t low = 0, high = of->set_count;
@@ -185,8 +185,8 @@ static struct kymo_counted_branch *find_branch(const struct kymo_content_counts 
 }
 
 /*
- * The source of BRANCH_LEFT, and of BRANCH_RIGHT at the end of a loop, depends on what other tools have asked for: where they
- * lead to does not.
+ * The source of BRANCH_LEFT, and of BRANCH_RIGHT at the end of a loop, depends on the events that other tools enabled; their
+ * destination does not.
  */
 static struct kymo_counted_branch *find_right(const struct kymo_content_counts *of, uint64_t offset, uint64_t dest)
 {

@@ -7,7 +7,7 @@
 
 #define PREFIX "context:"
 
-/* NULL: @text is no mark of a context. */
+/* NULL: @text is not a context's mark. */
 static const char *context_name(const char *text)
 {
 	return text && !strncmp(text, PREFIX, strlen(PREFIX)) ? text + strlen(PREFIX) : NULL;
@@ -34,7 +34,7 @@ static bool has_contexts(const struct kymo_definitions *definitions)
 	return false;
 }
 
-/* The marks in a chunk of @stream; where they stand is all that matters of it. */
+/* Find the marks in a chunk of @stream; only their places matter. */
 static int find_in_chunk(struct kymo_contexts *contexts, const struct kymo_stream *stream, const struct kymo_frame *frame)
 {
 	struct kymo_process_contexts *of = of_process(contexts, stream->process);
@@ -77,7 +77,7 @@ static int find_in_chunk(struct kymo_contexts *contexts, const struct kymo_strea
 	return 0;
 }
 
-/* Most chunks have no mark: what one begins with says so, faster than decoding. */
+/* Most chunks have no mark: a search for its first bytes is faster than decoding. */
 static bool may_have_marks(const struct kymo_frame *frame)
 {
 	static const uint8_t mark[] = {KYMO_TAG_EXTENDED, KYMO_EXTENDED_MARK};
@@ -137,7 +137,7 @@ static int compare_names(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Of @name, which is there. */
+/* The number of @name, which exists. */
 static uint32_t number_of(const struct kymo_contexts *contexts, const char *name)
 {
 	const char **found = bsearch(&name, contexts->names, contexts->count, sizeof(*contexts->names), compare_names);
@@ -236,7 +236,7 @@ bool kymo_context_is_of(const struct kymo_contexts *contexts, uint32_t number, c
 	       (length && !strncmp(name, test, length) && name[length] == '|' && !strchr(name + length + 1, '|'));
 }
 
-/* How many of the marks come before the turn @slice; by time, at @t_ns or before. */
+/* How many marks come before the turn @slice or, by time, at @t_ns or before. */
 static size_t marks_before(const struct kymo_process_contexts *of, bool is_by_turn, uint64_t slice, int64_t t_ns)
 {
 	size_t low = 0, high = of->count;

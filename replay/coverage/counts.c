@@ -86,7 +86,7 @@ static void count_steps(struct kymo_counts *counts, struct kymo_content *content
 	}
 }
 
-/* What was counted as moves are lines, branches and calls now. */
+/* Convert counted moves to lines, branches and calls. */
 static void expand_moves(struct kymo_pass *pass)
 {
 	struct kymo_counting *counting = &pass->counting;
@@ -119,7 +119,7 @@ static void set_place(struct kymo_pass *pass, struct kymo_context_place place)
 	counts->place = place;
 }
 
-/* Whatever happens next does so in this turn, at this time. */
+/* The next events happen in this turn, at this time. */
 static void come_to(struct kymo_pass *pass, size_t stream, uint32_t interpreter, uint64_t slice, int64_t t_ns)
 {
 	struct kymo_counts *counts = pass->context;
@@ -151,7 +151,7 @@ static void miss(struct kymo_counts *counts, const struct kymo_traced_process *p
 	counts->is_incomplete[process - counts->timeline->definitions.processes] = true;
 }
 
-/* What @code did is not known; NULL: nor is the code. */
+/* What @code did is not known; NULL: the code is not known, either. */
 static void note_unknown(struct kymo_counts *counts, const struct kymo_stream *stream, const struct kymo_code *code)
 {
 	struct kymo_content_counts *of = code ? counts_of(counts, code->content) : NULL;
@@ -202,7 +202,7 @@ static int take_event(struct kymo_pass *pass, const struct kymo_walker *walker)
 	struct kymo_content *content = event->code ? event->code->content : NULL;
 	struct kymo_counts *counts = pass->context;
 
-	/* Lines of a CPython that nobody knows. */
+	/* Lines of an unknown version of CPython. */
 	if (!walker->cursor.rebuild && counts->timeline->trace.header.required_features & KYMO_FEATURE_FLOW)
 		miss(counts, event->stream->process);
 	switch (event->kind) {
@@ -269,7 +269,7 @@ static void take_record(struct kymo_pass *pass, const struct kymo_record *record
 			kymo_clock_ns(&counts->timeline->clock, pass->clock));
 }
 
-/* In a gap @process may have run all that it had defined, or that was when it was forked. */
+/* In a gap, @process may have run all code that it had defined, or that was defined when it was forked. */
 static void mark_incomplete(struct kymo_counts *counts, const struct kymo_traced_process *process)
 {
 	uint64_t limit = UINT64_MAX;
@@ -288,8 +288,8 @@ static void mark_incomplete(struct kymo_counts *counts, const struct kymo_traced
 }
 
 /*
- * Of a process that has no definition not even the version is known, by which lines and branches are told apart; of one whose end
- * is not in the trace, nor is what its rings held last.
+ * Without a process's definition, the version that decides about lines and branches is not known; without its end in the trace, the
+ * last contents of its rings are not known.
  */
 static bool has_lost_all_of_something(const struct kymo_traced_process *process)
 {
@@ -314,7 +314,7 @@ static bool has_branches(const struct kymo_timeline *timeline, const Kymo__Confi
 	return true;
 }
 
-/* What the recording was asked for decides what can be said. */
+/* The settings of the recording decide what can be reported. */
 static int check_config(struct kymo_counts *counts, struct kymo_error *error)
 {
 	const Kymo__Session *session = counts->timeline->definitions.session;

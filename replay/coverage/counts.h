@@ -2,7 +2,7 @@
 /*
  * How often each line and each way of each branch of a trace ran: one pass over it, without an index.
  *
- * Memory follows the code that ran, and the contexts that it ran in, but not the length of the trace.
+ * Memory grows with the code that ran and the contexts in which it ran, not with the length of the trace.
  */
 #ifndef KYMO_REPLAY_COVERAGE_COUNTS_H
 #define KYMO_REPLAY_COVERAGE_COUNTS_H
@@ -15,14 +15,14 @@ struct kymo_counts {
 	struct kymo_content_counts *contents; /* by kymo_content.number; the first is none */
 	size_t count, capacity;
 	bool wants_contexts;
-	bool are_hits_counted; /* false: 0 and 1 are all that is known */
+	bool are_hits_counted; /* false: only 0 and 1 are known */
 	bool has_branches;
 	bool has_calls;
 	struct kymo_contexts contexts;
 	uint64_t undefined; /* events of code that the trace does not name */
 	/* while counting */
-	bool *is_incomplete; /* by process, in definitions.processes: something that it ran is missing */
-	bool is_short;	     /* of memory */
+	bool *is_incomplete; /* by process, in definitions.processes: a part of what it ran is missing */
+	bool is_short;	     /* out of memory */
 	size_t stream;
 	struct kymo_context_place place;
 	uint32_t interpreter;

@@ -85,7 +85,7 @@ static void add(struct kymo_content_counts *to, const struct kymo_content_counts
 	}
 }
 
-/* Contents that are equal stand one behind the other. */
+/* Equal contents follow each other. */
 static void merge(struct kymo_covered_files *files)
 {
 	size_t kept = 0;

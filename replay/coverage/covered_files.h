@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What was counted, by source file: equal code of several processes is one, files with different sources are two. */
+/* Counts by source file: equal code of several processes is merged; files with different sources are kept apart. */
 #ifndef KYMO_REPLAY_COVERAGE_COVERED_FILES_H
 #define KYMO_REPLAY_COVERAGE_COVERED_FILES_H
 
@@ -8,8 +8,8 @@
 
 struct kymo_covered_content {
 	struct kymo_content_counts *of;		/* with the hits of all that equal it */
-	const struct kymo_source_place *source; /* NULL: the trace says nothing of it */
-	size_t first_equal, equal_count;	/* in kymo_covered_files.equals: those, itself included, with their contexts */
+	const struct kymo_source_place *source; /* NULL: not in the trace */
+	size_t first_equal, equal_count;	/* in kymo_covered_files.equals: the equal ones, including itself, with their contexts */
 	uint32_t hash;
 };
 
@@ -19,7 +19,7 @@ struct kymo_covered_files {
 	struct kymo_content_counts **equals;
 };
 
-/* @counts is changed, and must outlive @files.  0 or -ENOMEM; release @files in either case. */
+/* Changes @counts, which must outlive @files. 0 or -ENOMEM; release @files in either case. */
 KYMO_MUST_CHECK
 int kymo_covered_files_make(struct kymo_covered_files *files, struct kymo_counts *counts);
 void kymo_covered_files_release(struct kymo_covered_files *files);

@@ -31,7 +31,7 @@ struct kymo_flow_code {
 	int32_t *lines;	  /* by unit */
 	bool *begins;	  /* by unit: a LINE event is due unless the line is that of the instruction before */
 	bool *always_begins;  /* by unit: it is due whatever ran before */
-	bool *is_hidden;  /* by unit: skipped by a FOR_ITER whose events are recorded */
+	bool *is_hidden;  /* by unit: skipped by an instrumented FOR_ITER */
 	uint32_t *owner;  /* by unit: the instruction that it is part of */
 	uint32_t *sites;  /* by number - 1: unit */
 	uint32_t *from;	  /* for searches, by unit: the instruction before it on the path */

@@ -101,7 +101,7 @@ static int fill(struct stream *stream, struct kymo_error *error)
 	}
 }
 
-/* What all rows of the reader's thread have; room for those that there are, if they are few and the last. */
+/* The columns that are the same for all rows of the reader's thread, with less room if few rows are left. */
 static struct kymo_arrow_thread *thread_of(struct stream *stream)
 {
 	const struct kymo_stream *of = stream->reader.cursor.stream;
@@ -155,7 +155,7 @@ static bool wants_content(const struct kymo_arrow_slice *slice, const struct kym
 	return is_listed(slice->files, content->file) && (!slice->function || !fnmatch(slice->function, content->function, 0));
 }
 
-/* Number the contents of code objects, and say what their rows have. */
+/* Number the contents of code objects, and fill in what their rows share. */
 static int list_codes(struct stream *stream, const struct kymo_arrow_slice *slice)
 {
 	struct kymo_definitions *definitions = &stream->timeline.definitions;
@@ -241,7 +241,7 @@ static void init_reader(struct stream *stream, const struct kymo_arrow_slice *sl
 	}
 	for (uint32_t i = 0; i < stream->shape.count; i++)
 		has_k |= stream->shape.columns[i] == KYMO_COLUMN_K;
-	/* What is not asked for need not be rebuilt, unless the others are to be numbered as they are. */
+	/* Unwanted events are not rebuilt, unless the numbering of the others needs them. */
 	if (!has_k)
 		stream->timeline.rebuilt_kinds &= kinds;
 }

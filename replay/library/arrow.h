@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libkymo-replay: the events of a trace as a table, by the Arrow C stream interface, which pyarrow, pandas, polars, DuckDB and
- * others take without copying.
+ * others read without copying.
  *
- * A stream has the trace open for itself, depends on nothing else, and holds one batch of rows at a time.  It may be used by one
- * thread at a time; batches and schemas that it gave belong to who took them, may outlive it, and be released by any thread.
+ * A stream opens the trace for itself, depends on nothing else, and holds one batch of rows at a time. It may be used by one thread
+ * at a time. Batches and schemas belong to the caller that took them, may outlive the stream, and may be released by any thread.
  */
 #ifndef KYMO_ARROW_H
 #define KYMO_ARROW_H
@@ -20,7 +20,7 @@ extern "C" {
 #define KYMO_ARROW_API
 #endif
 
-/* As the Arrow C data interface and C stream interface lay them down. */
+/* As defined by the Arrow C data interface and C stream interface. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 
@@ -68,7 +68,7 @@ struct ArrowArrayStream {
 
 #endif
 
-/* Rows of a batch, at most. */
+/* Most rows in a batch. */
 #define KYMO_ARROW_ROWS 16384
 
 /* What is read; all zero but @size, @from_ns = INT64_MIN, @to_ns = INT64_MAX and @thread = -1: all.  Needed until kymo_arrow_open() returns. */

@@ -48,7 +48,7 @@ void kymo_arrow_thread_release(struct kymo_arrow_thread *thread)
 		free(thread);
 }
 
-/* What a column takes of a batch's own memory, for each row. */
+/* Bytes of a batch's own memory that a column takes for each row. */
 static size_t own_width(unsigned column)
 {
 	return column <= KYMO_COLUMN_THREAD_NAME ? 0 : kymo_arrow_columns[column].width;
@@ -109,7 +109,7 @@ void kymo_arrow_batch_set_thread(struct kymo_arrow_batch *batch, struct kymo_arr
 	}
 }
 
-/* Of the whole, a column or a dictionary: each may be moved, and released, by itself. */
+/* Release the whole, a column or a dictionary: each may be moved, and released, by itself. */
 static void release(struct ArrowArray *array)
 {
 	struct kymo_arrow_batch *batch = array->private_data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A batch of rows as the Arrow C data interface has it, in one piece of memory that its last user frees. */
+/* A batch of rows in the Arrow C data interface, in one piece of memory that its last user frees. */
 #ifndef KYMO_REPLAY_LIBRARY_ARROW_BATCH_H
 #define KYMO_REPLAY_LIBRARY_ARROW_BATCH_H
 
@@ -8,16 +8,16 @@
 #include "replay/library/arrow.h"
 #include "replay/library/arrow_texts.h"
 
-/* The columns that are asked for, in this order. */
+/* The wanted columns, in this order. */
 struct kymo_arrow_shape {
 	uint8_t columns[KYMO_ARROW_COLUMNS]; /* enum kymo_arrow_column */
 	uint32_t count;
 };
 
-/* Names as "n,t_ns"; NULL: all.  NULL, or what of @names is no column, or comes twice. */
+/* Names as "n,t_ns"; NULL: all. Returns NULL, or the part of @names that is not a column, or a repeated one. */
 const char *kymo_arrow_shape_parse(struct kymo_arrow_shape *shape, const char *names);
 
-/* The schema of such rows, with @metadata as Arrow has it (NULL: none).  0 or -ENOMEM. */
+/* The schema of such rows, with @metadata in Arrow's encoding (NULL: none). 0 or -ENOMEM. */
 int kymo_arrow_schema(const struct kymo_arrow_shape *shape, const char *metadata, size_t metadata_bytes,
 		      struct ArrowSchema *out);
 
@@ -48,7 +48,7 @@ struct kymo_arrow_batch {
 	const void *no_bits[1];
 };
 
-/* Room for @rows, but for columns of the thread.  NULL: no memory. */
+/* Room for @rows, except for columns of the thread. NULL: no memory. */
 struct kymo_arrow_batch *kymo_arrow_batch_new(const struct kymo_arrow_shape *shape, struct kymo_arrow_texts *texts,
 					      uint32_t rows);
 void kymo_arrow_batch_free(struct kymo_arrow_batch *batch);

@@ -7,7 +7,7 @@
 #include "replay/trace/line_table.h"
 #include "replay/decode/thread_cursor_registers.h"
 
-/* A record of more bytes than this is rare, and so is the end of a chunk. */
+/* Longer records are rare, and so is the end of a chunk. */
 #define FEW_BYTES 17
 
 void kymo_arrow_reader_open(struct kymo_arrow_reader *reader, const struct kymo_stream *stream)
@@ -63,7 +63,7 @@ static void put_task(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *r
 	rows->tasks[rows->task_count++] = (struct kymo_arrow_task){row, (uint32_t)id, recent->number};
 }
 
-/* If the task is known that runs, and this row enters a coroutine. */
+/* If the running task is known, and this row enters a coroutine. */
 static void find_task(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, uint32_t row, unsigned kind,
 		      const struct kymo_code *code)
 {
@@ -109,10 +109,10 @@ static inline int32_t line_of(uint64_t line)
 	return line <= INT32_MAX ? (int32_t)line : -1;
 }
 
-/* Where the rows begin that have no time yet, and what is known of it. */
+/* The rows without a time yet, and what is known of it. */
 struct run {
 	uint32_t from;
-	uint32_t recorded_from; /* rows before are rebuilt, and may have come right after the event that was recorded last */
+	uint32_t recorded_from; /* rows before are rebuilt, and may have come right after the last recorded event */
 	bool has_recorded;
 	int64_t recorded_low_ns, low_ns, high_ns;
 	uint64_t clock;
@@ -174,7 +174,7 @@ static void next_run(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *r
 
 	if (!run->is_high_known) {
 		run->high_ns = now_ns;
-		/* Soon enough that the session's tick says no better. */
+		/* So soon that the session's tick gives no better bound. */
 		if (now_ns - run->low_ns > (int64_t)KYMO_TICK_STALL_NS) {
 			int64_t latest_ns = kymo_clock_latest_ns(clock, run->clock);
 
@@ -190,7 +190,7 @@ static void next_run(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *r
 	run->is_high_known = false;
 }
 
-/* Leave @cursor as if it had told all that became rows. */
+/* Leave @cursor as if it had returned all events that became rows. */
 static void leave(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, struct run *run)
 {
 	struct kymo_cursor *cursor = &reader->cursor;
@@ -204,7 +204,7 @@ static void leave(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows
 	cursor->recorded_low_ns = run->recorded_low_ns;
 }
 
-/* A record of a recording that has all events as they were, but for those that are rare. */
+/* A record of a recording without rebuilt events; rare ones are left out. */
 static inline bool decode(const uint8_t *bytes, size_t left, struct kymo_record *record)
 {
 	static const uint64_t masks[] = {0xff, 0xffff, 0xffffffff, UINT64_MAX};
@@ -238,7 +238,7 @@ static inline bool decode(const uint8_t *bytes, size_t left, struct kymo_record 
 	return record->kind != KYMO_KIND_SPECIAL;
 }
 
-/* Rows of a recording that has all events as they were: those of the chunk that is open, as far as that is simple. */
+/* Rows of a recording without rebuilt events: those of the open chunk, as long as that is simple. */
 static void take_recorded(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows)
 {
 	struct kymo_cursor *cursor = &reader->cursor;
@@ -315,7 +315,7 @@ static void take_recorded(struct kymo_arrow_reader *reader, struct kymo_arrow_ro
 	leave(reader, rows, &run);
 }
 
-/* The steps before a recorded event, from reader->step on.  False: there is no room for all of them. */
+/* The steps before a recorded event, from reader->step on. False: not all of them fit. */
 static inline bool put_steps(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows)
 {
 	const struct kymo_code *code = reader->rebuilt.steps_code;
@@ -350,7 +350,7 @@ static inline bool put_steps(struct kymo_arrow_reader *reader, struct kymo_arrow
 	return step == count;
 }
 
-/* The event that a record is, or has before it. */
+/* The event of a record, or one before it. */
 static inline void put_event(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, unsigned number, uint32_t k,
 			     int32_t name)
 {
@@ -375,7 +375,7 @@ static inline void put_event(struct kymo_arrow_reader *reader, struct kymo_arrow
 	rows->count = row + (kind.is_wanted & common.is_wanted);
 }
 
-/* What the record has led to, as far as there is room.  True: all of it. */
+/* What the record has led to, as far as it fits. True: all of it. */
 static bool put_rebuilt(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, struct run *run)
 {
 	struct kymo_rebuilt *rebuilt = &reader->rebuilt;
@@ -399,7 +399,7 @@ static bool put_rebuilt(struct kymo_arrow_reader *reader, struct kymo_arrow_rows
 	return true;
 }
 
-/* Rows of a recording from which lines are rebuilt: those of the chunk that is open, as far as that is simple. */
+/* Rows of a recording from which lines are rebuilt: those of the open chunk, as long as that is simple. */
 static void take_rebuilt(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows)
 {
 	struct kymo_cursor *cursor = &reader->cursor;
@@ -408,7 +408,7 @@ static void take_rebuilt(struct kymo_arrow_reader *reader, struct kymo_arrow_row
 	struct run run = begin_run(cursor, rows);
 	struct kymo_record *record = &reader->record;
 	uint64_t code_id = 0;
-	bool has_code = false; /* whose registers are not set yet: hardly any record needs them */
+	bool has_code = false; /* its registers are not set yet: hardly any record needs them */
 
 	if (reader->has_rest)
 		put_rebuilt(reader, rows, &run);
@@ -461,7 +461,7 @@ static int put_gap(struct kymo_arrow_rows *rows, const struct kymo_event *event)
 	return 0;
 }
 
-/* An event that the cursor has told. */
+/* An event returned by the cursor. */
 static int put_told(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, const struct kymo_event *event)
 {
 	const struct kymo_arrow_code *common = common_of(reader, event->code);

@@ -2,8 +2,8 @@
 /*
  * From the records of a thread to rows.
  *
- * Most records are taken here, by their bytes; what is rare, and all that is between chunks, is left to thread_cursor.h, which has
- * the same to say of any event.  So is all, where rows of a test are asked for.
+ * Most records are converted here, by their bytes. Rare ones, and all that is between chunks, are left to thread_cursor.h, which
+ * gives the same result for any event. So is everything if rows of a test are wanted.
  */
 #ifndef KYMO_REPLAY_LIBRARY_ARROW_RECORDS_H
 #define KYMO_REPLAY_LIBRARY_ARROW_RECORDS_H
@@ -14,7 +14,7 @@
 
 #define KYMO_ARROW_LATELY 1024U
 
-/* Codes, names and tasks met lately, by id: looking them up takes longer than a row. */
+/* Recently used codes, names and tasks, by id: looking them up takes longer than a row. */
 struct kymo_arrow_recent_code {
 	uint64_t id; /* 0: none */
 	const struct kymo_code *code;
@@ -27,7 +27,7 @@ struct kymo_arrow_recent_name {
 
 /* What rows of a kind of event have in common. */
 struct kymo_arrow_kind {
-	int32_t is_line, has_no_dest; /* -1 or 0: to be or-ed to what is null then */
+	int32_t is_line, has_no_dest; /* -1 or 0: or-ed to a column that is null then */
 	uint8_t event;		      /* number of its text */
 	bool is_wanted, has_name;
 };
@@ -52,11 +52,11 @@ struct kymo_arrow_reader {
 	bool has_rest;
 };
 
-/* All but @cursor and what follows is filled in by who calls. */
+/* The caller fills in all fields before @cursor. */
 void kymo_arrow_reader_open(struct kymo_arrow_reader *reader, const struct kymo_stream *stream);
 void kymo_arrow_reader_close(struct kymo_arrow_reader *reader);
 
-/* Fill @rows up to what they hold.  1: there may be more; 0: the thread has no more; a negative errno when memory or the disk fails. */
+/* Fill @rows up to their capacity. 1: there may be more; 0: the thread has no more; a negative errno when memory or the disk fails. */
 KYMO_MUST_CHECK
 int kymo_arrow_reader_fill(struct kymo_arrow_reader *reader, struct kymo_arrow_rows *rows, struct kymo_error *error);
 

@@ -93,7 +93,7 @@ void kymo_arrow_rows_set_turn(struct kymo_arrow_rows *rows, uint32_t from, uint3
 	rows->lacks_turns |= !turn && from < to;
 }
 
-/* The bits of those of 64 values that are negative. */
+/* A bit for each of 64 values that is negative. */
 static uint64_t find_negative(const int32_t *values)
 {
 	uint64_t bits = 0;
@@ -114,7 +114,7 @@ static void zero_negative(int32_t *values)
 		values[i] &= ~(values[i] >> 31);
 }
 
-/* Tell by bits which are not null.  Numbers of texts that are null become 0, so that nobody stumbles over them. */
+/* Set the validity bits. Null numbers of texts become 0, which is safe to look up. */
 static void set_valid(struct kymo_arrow_batch *batch, unsigned column, uint32_t rows)
 {
 	int32_t *values = batch->columns[column];
@@ -147,7 +147,7 @@ static void set_valid_turns(struct kymo_arrow_batch *batch, uint32_t rows)
 	}
 }
 
-/* Begin a column that most rows have nothing in, and @there have.  False: there is nothing to put. */
+/* Begin a column in which only @there rows have a value. False: none has. */
 static bool begin_rare(const struct kymo_arrow_rows *rows, struct kymo_arrow_batch *batch, unsigned column, size_t there)
 {
 	if (!there)

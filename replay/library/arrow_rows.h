@@ -5,27 +5,27 @@
 
 #include "replay/library/arrow_batch.h"
 
-/* What rows of a code object have in common. */
+/* Shared by the rows of a code object. */
 struct kymo_arrow_code {
 	int32_t file, function; /* numbers of their texts; -1: null */
 	bool is_wanted;
 };
 
-/* What a row that is a gap has more than others. */
+/* Additional fields of a row that is a gap. */
 struct kymo_arrow_gap {
 	uint32_t row;
 	uint32_t reasons;
 	uint64_t lost;
 };
 
-/* What a row that enters a coroutine in a task has more than others. */
+/* Additional fields of a row that enters a coroutine in a task. */
 struct kymo_arrow_task {
 	uint32_t row;
 	uint32_t id;
 	int32_t name; /* number of its text; -1: null */
 };
 
-/* In signed columns but t_ns, what is negative is null; a turn is null that is 0. */
+/* In signed columns except t_ns, negative means null; so does 0 for a turn. */
 struct kymo_arrow_rows {
 	const struct kymo_arrow_shape *shape;
 	struct kymo_arrow_texts *texts;
@@ -53,10 +53,10 @@ struct kymo_arrow_rows {
 	size_t gap_count, gap_capacity;
 	struct kymo_arrow_task *tasks; /* there is room for those of all rows */
 	uint32_t task_count;
-	struct kymo_arrow_batch *batch, *unasked; /* where the columns lie; those that nobody asks for are written over and over */
+	struct kymo_arrow_batch *batch, *unasked; /* memory of the columns; unwanted ones are overwritten again and again */
 };
 
-/* @shape and @texts stay with who calls.  0 or -ENOMEM; release @rows in either case. */
+/* @shape and @texts stay the caller's. 0 or -ENOMEM; release @rows in either case. */
 KYMO_MUST_CHECK
 int kymo_arrow_rows_init(struct kymo_arrow_rows *rows, const struct kymo_arrow_shape *shape, struct kymo_arrow_texts *texts);
 void kymo_arrow_rows_release(struct kymo_arrow_rows *rows);
@@ -64,12 +64,12 @@ void kymo_arrow_rows_release(struct kymo_arrow_rows *rows);
 /* Room for KYMO_ARROW_ROWS.  0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_arrow_rows_begin(struct kymo_arrow_rows *rows);
-/* Take out rows from @from to before @to; no gap comes behind @from. */
+/* Remove the rows from @from to before @to; no gap comes behind @from. */
 void kymo_arrow_rows_drop(struct kymo_arrow_rows *rows, uint32_t from, uint32_t to);
-/* Those from @from on happened between these. */
+/* The rows from @from on happened between these times. */
 void kymo_arrow_rows_set_time(struct kymo_arrow_rows *rows, uint32_t from, uint32_t to, int64_t low_ns, int64_t high_ns);
 void kymo_arrow_rows_set_turn(struct kymo_arrow_rows *rows, uint32_t from, uint32_t to, uint32_t interpreter, uint64_t turn);
-/* Hand over what there is; @thread is that of the rows.  0 or -ENOMEM. */
+/* Hand over all rows; @thread is theirs. 0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_arrow_rows_finish(struct kymo_arrow_rows *rows, struct kymo_arrow_thread *thread, struct ArrowArray *out);
 

@@ -7,7 +7,7 @@
 
 #include "replay/trace/text.h"
 
-/* To be freed; NULL: no memory. */
+/* The caller frees it; NULL: no memory. */
 static char *as_utf8(const char *text)
 {
 	char *out = NULL;
@@ -78,7 +78,7 @@ static int compare(const void *left, const void *right)
 	return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Put what was gathered one behind the other, in order, each once. */
+/* Write the gathered texts one after the other, in order, each once. */
 static bool settle(struct kymo_arrow_text_table *table)
 {
 	size_t count = 0, bytes = 0, at = 0;

@@ -12,7 +12,7 @@
 struct kymo_arrow_text_table {
 	char **items; /* while they are gathered */
 	size_t count, capacity;
-	/* one behind the other, as Arrow has them */
+	/* one after the other, as in Arrow */
 	int32_t *offsets; /* count + 1 */
 	char *bytes;
 };

@@ -54,7 +54,7 @@ static int add_line(struct tables *tables, int64_t line, uint64_t hits)
 	return ADD(tables, lines, line_capacity, line_count, (struct kymo_coverage_line){.hits = hits, .line = (uint32_t)line});
 }
 
-/* Lines that ran, and those at which the interpreter would have told that they do. */
+/* Lines that ran, and those at which the interpreter would have had a LINE event. */
 static int add_lines(struct tables *tables, const struct kymo_content_counts *of)
 {
 	int result = 0;
@@ -109,7 +109,7 @@ static int32_t line_of(const struct kymo_content_counts *of, const struct kymo_c
 	return kymo_code_line(&code, branch->unit);
 }
 
-/* Way @way of all that the branches of @of have; those of no line are the compiler's own. */
+/* Way @way of the branches of @of; branches without a line are the compiler's own. */
 static bool is_told(const struct kymo_content_counts *of, uint32_t way)
 {
 	return of->branches[way / 2].hits[way % 2] && line_of(of, &of->branches[way / 2]) >= 0;
@@ -231,7 +231,7 @@ static int add_content(struct tables *tables, const struct kymo_covered_content 
 	return result ? result : note_contexts(tables, covered, first_branch);
 }
 
-/* A source that cannot be read is one that is not there. */
+/* A source that cannot be read counts as missing. */
 static int add_source(struct tables *tables, const struct kymo_source_place *place, struct kymo_coverage_file *file)
 {
 	struct kymo_source source;

@@ -22,18 +22,18 @@ extern "C" {
 enum kymo_coverage_flags {
 	/* asked for */
 	KYMO_COVERAGE_CONTEXTS = 1 << 0,
-	/* told of a trace */
-	KYMO_COVERAGE_HITS = 1 << 1,	 /* are counted; else each is 0 or 1 */
+	/* set for a trace */
+	KYMO_COVERAGE_HITS = 1 << 1,	 /* hits are counted; else each is 0 or 1 */
 	KYMO_COVERAGE_BRANCHES = 1 << 2, /* were recorded, or rebuilt */
-	/* told of a file */
+	/* set for a file */
 	KYMO_COVERAGE_SOURCE = 1 << 3,	   /* the trace holds its text */
-	KYMO_COVERAGE_VERIFIED = 1 << 4,   /* which is known to be what ran */
-	KYMO_COVERAGE_INCOMPLETE = 1 << 5, /* some of what ran of it was not recorded */
+	KYMO_COVERAGE_VERIFIED = 1 << 4,   /* and it is known to be what ran */
+	KYMO_COVERAGE_INCOMPLETE = 1 << 5, /* a part of what ran of it was not recorded */
 };
 
 /*
- * A file as code objects name it, with one source and one version of CPython: there may be several of one name.  What it has
- * of each kind of part lies behind that of the file before.
+ * A file as code objects name it, with one source and one version of CPython: there may be several with the same name. The parts of
+ * each kind lie behind those of the file before.
  */
 struct kymo_coverage_file {
 	const char *file;
@@ -69,7 +69,7 @@ struct kymo_coverage_function {
 	uint32_t reserved;
 };
 
-/* What ran of a file in a context; a line that several code objects have may come several times. */
+/* What ran of a file in a context; a line in several code objects may come several times. */
 struct kymo_coverage_set {
 	uint64_t line_count, branch_count; /* in set_lines and set_branches, behind those of the set before */
 	uint32_t context;
@@ -77,7 +77,7 @@ struct kymo_coverage_set {
 };
 
 struct kymo_coverage {
-	size_t size; /* of this, as the library has it: more fields may come at the end */
+	size_t size; /* of this structure in the library: later versions may add fields at the end */
 	uint64_t flags;
 	uint64_t undefined; /* events of code that the trace does not name */
 	uint64_t file_count, context_count;

@@ -7,7 +7,7 @@
 #include "format/kinds.h"
 #include "replay/trace/describe.h"
 
-/* Jansson refuses what is no UTF-8; the recorder has escaped that already, so that nothing is lost here. */
+/* Jansson rejects bytes that are not UTF-8; the recorder has already escaped them, so nothing is lost here. */
 static json_t *text(const char *value)
 {
 	json_t *string = value ? json_string(value) : NULL;

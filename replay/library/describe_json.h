@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All of a trace that is no event, as JSON. */
+/* Everything but the events of a trace, as JSON. */
 #ifndef KYMO_REPLAY_LIBRARY_DESCRIBE_JSON_H
 #define KYMO_REPLAY_LIBRARY_DESCRIBE_JSON_H
 

@@ -109,10 +109,10 @@ struct kymo_history_events {
 	struct kymo_merge *merge;
 	struct kymo_history_slice slice;
 	uint64_t kinds;
-	/* the last answer to what slice.files asks */
+	/* the last match of slice.files */
 	const struct kymo_code *asked;
 	bool is_wanted;
-	/* values of what was read last */
+	/* values of the event that was read last */
 	char **values;
 	size_t values_count, values_capacity;
 };

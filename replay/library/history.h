@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkymo-replay: reading traces of Kymo, and going through them.
+ * libkymo-replay: reading traces of Kymo, and moving through them.
  *
- * A history is an open trace; events read it from front to back, cursors go forwards and backwards in it.  All of one
- * history must be used by one thread at a time.  Strings belong to the history and live as long as it, unless said
- * otherwise; those that a recorded program made up may hold any character.  Times are nanoseconds since the run began,
- * offsets are bytes of bytecode, as sys.monitoring has them.
+ * A history is an open trace; events read it from front to back, cursors move forwards and backwards in it. A history with its
+ * events and cursors may be used by one thread at a time. Strings belong to the history and live as long as it, unless noted
+ * otherwise; those from the recorded program may hold any character. Times are nanoseconds since the run began; offsets are bytes of
+ * bytecode, as in sys.monitoring.
  *
  * Functions that can fail return a negative errno and leave a line for people in kymo_history_error().
  *
- * Structures begin with their size, which a caller sets to sizeof before a call, of an array in the first element: a library
- * of another version then reads and writes what both know.
+ * Structures begin with their size, which the caller sets to sizeof before a call (in an array: in the first element). A library of
+ * another version then reads and writes the fields that both know.
  */
 #ifndef KYMO_HISTORY_H
 #define KYMO_HISTORY_H
@@ -38,23 +38,23 @@ KYMO_HISTORY_API int kymo_history_open(const char *path, struct kymo_history **h
 				       size_t error_bytes);
 /* After its events and cursors were closed. */
 KYMO_HISTORY_API void kymo_history_close(struct kymo_history *history);
-/* What the last call that failed says, until the next one. */
+/* The message of the last failed call, valid until the next failure. */
 KYMO_HISTORY_API const char *kymo_history_error(const struct kymo_history *history);
 
 /*
- * All that is no event, as a JSON object: version, command, directory, host, started, config, ending, processes, threads, marks.
- * Threads are numbered by their places in its list.  To be given to kymo_history_free(); NULL: no memory.
+ * Everything but the events, as a JSON object: version, command, directory, host, started, config, ending, processes, threads,
+ * marks. Threads are numbered by their places in its list. Release it with kymo_history_free(); NULL: no memory.
  */
 KYMO_HISTORY_API char *kymo_history_describe(struct kymo_history *history);
 KYMO_HISTORY_API void kymo_history_free(void *memory);
 
 struct kymo_history_event {
 	size_t size;
-	uint64_t n;	       /* ordinal in its thread, lost ones counted */
+	uint64_t n;	       /* ordinal in its thread, counting lost events */
 	uint32_t k;	       /* of a rebuilt event: its number before event @n, from 1; else 0 */
 	uint32_t thread;       /* its number in the history, from 0 */
 	const char *kind;      /* "LINE", "PY_START", …; "MARK", "GAP", "UNKNOWN" */
-	const char *file;      /* NULL: none, or not known; so all of these */
+	const char *file;      /* NULL: none, or not known; as for the next ones */
 	const char *function;  /* qualified name */
 	const char *name;      /* of a callable, an exception's type or a mark */
 	int64_t line;	       /* -1: none, or not known */
@@ -69,54 +69,55 @@ struct kymo_history_event {
 	uint64_t task; /* of PY_START, PY_RESUME and PY_THROW of a coroutine: number, in the process, of the asyncio task that
 			  runs; 0: none, or not known */
 	const char *task_name;
-	/* What variables held, as kymo events --jsonl has it: {"values": {…}, "value": {…}}, either or both; NULL: nothing.  Until its
-	   reader or cursor is asked for another event, moved or closed. */
+	/*
+	 * Recorded values, as in kymo events --jsonl: {"values": {…}, "value": {…}}, either or both; NULL: none.  Valid until its
+	 * reader or cursor is read again, moved or closed.
+	 */
 	const char *values;
 	int64_t first_line, last_line; /* of UNKNOWN after a thread's last event: what may have run lies between these; -1: not known */
 };
 
 enum kymo_history_values {
 	KYMO_HISTORY_VALUES_ALL = 0,
-	KYMO_HISTORY_VALUES_BRIEF = 1, /* types, lengths, numbers and short texts; nothing in them but attributes of what variables hold; no ids */
+	KYMO_HISTORY_VALUES_BRIEF = 1, /* types, lengths, numbers and short texts; nested: only attributes of a variable's object; no ids */
 	KYMO_HISTORY_VALUES_NONE = 2,
 };
 
-/* What events are read; all zero but @size, @to_ns = INT64_MAX and @thread = -1: all. */
+/* Which events are read; all zero but @size, @to_ns = INT64_MAX and @thread = -1: all. */
 struct kymo_history_slice {
 	size_t size;
 	int64_t from_ns, to_ns;
 	int32_t thread;	   /* -1: all */
-	uint32_t values;   /* an enum kymo_history_values: what is told of them */
+	uint32_t values;   /* an enum kymo_history_values */
 	const char *kinds; /* "LINE,RAISE"; NULL: all */
-	const char *const *files; /* of code, as kymo_history_event.file has them; ends with NULL.  NULL: all */
+	const char *const *files; /* of code, as in kymo_history_event.file; ends with NULL. NULL: all */
 };
 
 /*
- * Events of all threads in the order in which they happened.  The strings of @slice must stay until they are closed.  Events of no
- * code, such as marks and gaps, are of all files.
+ * Events of all threads in the order in which they happened. The strings of @slice must stay valid until the events are closed.
+ * Events without code, such as marks and gaps, belong to all files.
  */
 KYMO_HISTORY_API int kymo_history_events_open(struct kymo_history *history, const struct kymo_history_slice *slice,
 					      struct kymo_history_events **events);
-/* Read up to @count of them to @out.  Returns how many; 0: no more. */
+/* Read up to @count events to @out. Returns how many; 0: no more. */
 KYMO_HISTORY_API int kymo_history_events_read(struct kymo_history_events *events, struct kymo_history_event *out,
 					      int count);
 KYMO_HISTORY_API void kymo_history_events_close(struct kymo_history_events *events);
 
 /*
- * What variables held when each line ran last, of the first @most events of @slice (but for its thread and files), to *@json, which
- * is to be given to kymo_history_free():
+ * The values of variables when each line ran last, in the first @most events of @slice (its thread and files are ignored), to
+ * *@json, which is released with kymo_history_free():
  *   {"is_cut": false, "rows": [[file, function, line, kind of event, text], …]}
- * in the order of these events.  Text is as people are shown it, "x=3, y='a'  -> 5", about a hundred columns; null: that event had no values.  Those of LINE stand at
- * the line before, which has run.  Line -1: the last call as a whole, of PY_START and PY_RETURN.  @threads: nonzero by number, for
- * those that are wanted; NULL: all.
+ * in the order of these events. Text is for people, "x=3, y='a'  -> 5", about a hundred columns; null: that event had no values.
+ * Values of LINE are listed at the line before, which has run. Line -1: the last call as a whole, from PY_START and PY_RETURN.
+ * @threads: by number, nonzero for wanted threads; NULL: all.
  */
 KYMO_HISTORY_API int kymo_history_last_values(struct kymo_history *history, const struct kymo_history_slice *slice,
 					      const unsigned char *threads, uint64_t most, char **json);
 
 /*
- * The text of a source file as it was when it was recorded by @thread's process, to *@text, which is to be given to
- * kymo_history_free().  1 if it is known to be what ran, 0 if not; -ENOENT: the trace does not hold it; -ENOTUNIQ:
- * it is no file, and several texts have this name.
+ * The text of a source file as recorded by @thread's process, to *@text, which is released with kymo_history_free(). 1 if it is
+ * known to be what ran, 0 if not; -ENOENT: not in the trace; -ENOTUNIQ: not a file, and several texts have this name.
  */
 KYMO_HISTORY_API int kymo_history_source(struct kymo_history *history, uint32_t thread, const char *file, char **text,
 					 size_t *bytes);
@@ -126,10 +127,10 @@ KYMO_HISTORY_API int kymo_history_source(struct kymo_history *history, uint32_t 
  */
 enum kymo_history_move {
 	KYMO_HISTORY_EVENT = 0,	   /* to the next event of this thread */
-	KYMO_HISTORY_INTO = 1,	   /* to its next line, in whatever frame */
+	KYMO_HISTORY_INTO = 1,	   /* to its next line, in any frame */
 	KYMO_HISTORY_OVER = 2,	   /* to the next line of this frame or, when it is left, of its caller */
 	KYMO_HISTORY_OUT = 3,	   /* forwards: to where this frame is left; backwards: to the line that called it */
-	KYMO_HISTORY_CONTINUE = 4, /* to the next break, in whatever thread */
+	KYMO_HISTORY_CONTINUE = 4, /* to the next break, in any thread */
 	KYMO_HISTORY_SWITCH = 5,   /* to the first event after another thread got the GIL; backwards: the last before */
 };
 
@@ -147,7 +148,7 @@ struct kymo_history_frame {
 	int64_t line;		     /* -1: not known */
 };
 
-/* At the end of the run, or where it died.  -ENODATA: it has no events. */
+/* Opens at the end of the run, or where it died. -ENODATA: it has no events. */
 KYMO_HISTORY_API int kymo_history_cursor_open(struct kymo_history *history, struct kymo_history_cursor **cursor);
 KYMO_HISTORY_API void kymo_history_cursor_close(struct kymo_history_cursor *cursor);
 /* Returns an enum kymo_history_stop. */
@@ -158,9 +159,9 @@ KYMO_HISTORY_API int kymo_history_cursor_seek(struct kymo_history_cursor *cursor
 					      uint32_t k);
 /* To "start" or "end" of the run; "#N" or "N%", from 0 to 100, of the thread; a time ("1.5s", "20ms"); or the text of a mark. */
 KYMO_HISTORY_API int kymo_history_cursor_goto(struct kymo_history_cursor *cursor, const char *place);
-/* To where @thread is at this moment.  1; 0, and nothing has changed: it has not begun. */
+/* To where @thread is at this moment. 1; 0, and nothing has changed: the thread has not begun. */
 KYMO_HISTORY_API int kymo_history_cursor_switch(struct kymo_history_cursor *cursor, uint32_t thread);
-/* The event that it stands after. */
+/* The event after which it stands. */
 KYMO_HISTORY_API int kymo_history_cursor_event(struct kymo_history_cursor *cursor,
 					       struct kymo_history_event *event);
 /* The stack, innermost first: up to @count frames to @out.  Returns how many there are. */
@@ -168,28 +169,28 @@ KYMO_HISTORY_API int kymo_history_cursor_stack(struct kymo_history_cursor *curso
 					       int count);
 
 /*
- * What the variables of frame @frame of the stack, 0 the innermost, held where the cursor stands, as far as they had a value and it
- * was recorded: {"x": {…}, …}, each as kymo events --jsonl has it, to *@json, which is to be given to kymo_history_free().
+ * The recorded values of the variables of frame @frame of the stack, 0 the innermost, where the cursor stands: {"x": {…}, …}, each
+ * as in kymo events --jsonl, to *@json, which is released with kymo_history_free().
  */
 KYMO_HISTORY_API int kymo_history_cursor_variables(struct kymo_history_cursor *cursor, uint32_t frame, char **json);
 /*
- * Every value that @expression, a variable or a part of one as `order.items["tea"]`, had in this call of the frame:
- * [{"n": event that told it, "t_ns": …, "line": number or null, "value": {…} or null for none}, …].  -ENODATA: it was not recorded.
+ * Every value that @expression, a variable or a part of one as `order.items["tea"]`, had in this call of the frame: [{"n": event
+ * that recorded it, "t_ns": …, "line": number or null, "value": {…} or null for none}, …]. -ENODATA: it was not recorded.
  */
 KYMO_HISTORY_API int kymo_history_cursor_past_values(struct kymo_history_cursor *cursor, uint32_t frame, const char *expression,
 						     char **json);
 
 enum kymo_history_break_kind {
-	KYMO_HISTORY_BREAK_LINE = 0,	  /* of a file that ran and ends with the name, at a /; -EINVAL: it has no such line */
+	KYMO_HISTORY_BREAK_LINE = 0,	  /* a line of a file that ran and whose path ends with the name, at a /; -EINVAL: no such line */
 	KYMO_HISTORY_BREAK_FUNCTION = 1,  /* at its call; by its qualified name or the last part of it */
 	KYMO_HISTORY_BREAK_EXCEPTION = 2, /* where one of this type is raised first; "": of any */
 };
 
 /*
  * Set a break; @condition (NULL: none) is an expression in Python's syntax over variables, where they were recorded, and hits,
- * depth, line, file, function, caller, exception, thread, thread_name, pid and time; or one of SQL over these names.
- * It does not stop where that is not known.  Returns its number, above 0.  *@hits: how often it is hit in the whole history, its
- * condition left out.
+ * depth, line, file, function, caller, exception, thread, thread_name, pid and time; or one in SQL over these names. It does not
+ * stop where its value is not known. Returns its number, above 0. *@hits: number of hits in the whole history, without the
+ * condition.
  */
 KYMO_HISTORY_API int kymo_history_cursor_break(struct kymo_history_cursor *cursor, enum kymo_history_break_kind kind,
 					       const char *name, int64_t line, const char *condition, uint64_t *hits);

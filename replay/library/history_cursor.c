@@ -172,7 +172,7 @@ static bool may_have_line(struct kymo_timeline *timeline, const struct kymo_cont
 	return may;
 }
 
-/* A line that there is: it may never have run. */
+/* The line exists, but may never have run. */
 static int check_line(struct kymo_history_cursor *cursor, const char *file, int64_t line)
 {
 	struct kymo_timeline *timeline = cursor->replay.timeline;

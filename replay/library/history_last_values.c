@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What variables held when each line ran last: one pass that finds the events, one that tells their values. */
+/* The values of variables when each line ran last: one pass finds the events, another reads their values. */
 #define KYMO_HISTORY_API __attribute__((visibility("default")))
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 /* Equal: the same code, line and kind. */
 struct last {
 	const struct kymo_content *content;
-	int64_t line; /* NO_LINE: of the call as a whole */
+	int64_t line; /* NO_LINE: for the call as a whole */
 	unsigned kind;
 	bool is_told; /* false: it had no values this time */
 	const struct kymo_stream *stream;
@@ -54,7 +54,7 @@ static uint32_t hash_event(const struct kymo_stream *stream, uint64_t n, uint32_
 	return (uint32_t)kymo_hash_mix(kymo_hash_mix((uintptr_t)stream, n), k);
 }
 
-/* NULL: there was none, and none is to be @made, or no memory. */
+/* NULL: there was none and it is not to be @made, or no memory. */
 static struct last *find(struct search *search, const struct kymo_event *event, int64_t line, bool is_made)
 {
 	const struct kymo_content *content = event->code->content;
@@ -89,7 +89,7 @@ static int note(struct search *search, const struct kymo_event *event, int64_t l
 	return 0;
 }
 
-/* At a LINE event the line before it has run: what changed is told there. */
+/* At a LINE event the line before it has run: changes are shown at that line. */
 static int note_event(struct search *search, const struct kymo_event *event, struct lines *lines)
 {
 	int64_t line = event->kind < KYMO_KINDS ? kymo_event_line(event) : NO_LINE, place = line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What stands behind history.h.  For this folder alone. */
+/* The implementation behind history.h. Only for this folder. */
 #ifndef KYMO_REPLAY_LIBRARY_HISTORY_PRIVATE_H
 #define KYMO_REPLAY_LIBRARY_HISTORY_PRIVATE_H
 
@@ -11,7 +11,7 @@ struct kymo_history {
 	struct kymo_error error;
 };
 
-/* But for its values. */
+/* Without its values. */
 void kymo_history_put_event(const struct kymo_timeline *timeline, const struct kymo_event *event,
 			    struct kymo_history_event *out);
 
@@ -19,7 +19,7 @@ void kymo_history_put_event(const struct kymo_timeline *timeline, const struct k
 KYMO_MUST_CHECK
 int kymo_history_values(const struct kymo_event *event, enum kymo_history_values how, char **values);
 
-/* The mask of the kinds that @names has, as kymo_history_slice.kinds; 0: one of them is none. */
+/* The mask of the kinds in @names, as in kymo_history_slice.kinds; 0: one of them is not a kind. */
 uint64_t kymo_history_kinds(const char *names);
 
 struct kymo_replay;

@@ -19,7 +19,7 @@ extern "C" {
 #define KYMO_PROFILE_API
 #endif
 
-/* What is read, as by the options of `kymo export`.  All of it: all zero but size, from_ns = INT64_MIN and to_ns = INT64_MAX. */
+/* What to read, as the options of `kymo export`. Everything: all zero but size, from_ns = INT64_MIN and to_ns = INT64_MAX. */
 struct kymo_profile_slice {
 	size_t size; /* sizeof(struct kymo_profile_slice) */
 	int64_t from_ns, to_ns;
@@ -30,7 +30,7 @@ struct kymo_profile_slice {
 };
 
 enum kymo_profile_flags {
-	KYMO_PROFILE_LINES = 1 << 0, /* lines are wanted, and lines of callers; that takes longer */
+	KYMO_PROFILE_LINES = 1 << 0, /* lines, and lines of callers; takes longer */
 };
 
 /* A function.  Code objects of the same file, name and first line are one function. */
@@ -40,10 +40,10 @@ struct kymo_profile_function {
 	uint32_t first_line; /* 0: none */
 	uint32_t is_c;	     /* 1: in C; @name is as the recording has it */
 	uint64_t calls, resumes; /* as of nodes */
-	uint64_t outermost;  /* of both, those that began while no other of it ran */
+	uint64_t outermost;  /* of both, those that began while the function was not running yet */
 	int64_t self_ns;
 	uint64_t self_err_ns;
-	int64_t total_ns;    /* while one of it ran, however deep recursion went */
+	int64_t total_ns;    /* time during which it ran, counted once however deep recursion went */
 	uint64_t total_err_ns;
 };
 
@@ -53,20 +53,20 @@ struct kymo_profile_thread {
 	uint32_t process, number; /* as in the trace */
 	int64_t begin_ns, end_ns; /* of its first and last event that was read */
 	uint64_t lost;		  /* events */
-	int64_t outside_ns;	  /* of the time between these, what was in no call that was read; the rest is the sum of self_ns */
+	int64_t outside_ns;	  /* the part of this time outside all calls read; the rest is the sum of self_ns */
 };
 
 /*
- * A function where its parent called it, from one line: a node of the calling context tree.  Parents come before their
- * children.  Recursion goes on below: a function may be its own ancestor.
+ * A function as called by its parent, from one line: a node of the calling context tree. Parents come before their children.
+ * Recursion continues below: a function may be its own ancestor.
  */
 struct kymo_profile_node {
 	uint32_t parent;   /* number among nodes; UINT32_MAX: none */
 	uint32_t function; /* number among functions */
 	uint32_t thread;   /* number among threads */
-	uint32_t call_line; /* of the parent, where lines are wanted and known; else 0 */
+	uint32_t call_line; /* in the parent, if lines are wanted and known; else 0 */
 	uint64_t calls;	   /* that were seen to begin */
-	uint64_t resumes;  /* of generators and coroutines, which are no calls */
+	uint64_t resumes;  /* of generators and coroutines, which do not count as calls */
 	int64_t self_ns;
 	uint64_t self_err_ns; /* it was at most this much more or less */
 	int64_t total_ns;     /* with all that it called: the sum of self_ns here and below */
@@ -77,10 +77,10 @@ struct kymo_profile_node {
 
 enum kymo_profile_node_flags {
 	KYMO_PROFILE_CUT = 1 << 0, /* some of its calls were not seen to begin or to end */
-	KYMO_PROFILE_MORE = 1 << 1, /* no function, but all that was called here when there was no more room for nodes */
+	KYMO_PROFILE_MORE = 1 << 1, /* not a function, but all that was called here when there was no more room for nodes */
 };
 
-/* What a line took, of all threads. */
+/* The time of a line, in all threads. */
 struct kymo_profile_line {
 	uint32_t function;
 	uint32_t line;
@@ -90,13 +90,13 @@ struct kymo_profile_line {
 };
 
 struct kymo_profile {
-	size_t size; /* of this, as the library has it: more fields may come at the end */
+	size_t size; /* of this structure in the library: later versions may add fields at the end */
 	uint64_t function_count, thread_count, node_count, line_count;
 	const struct kymo_profile_function *functions; /* errors are less than the sums of those of their nodes */
 	const struct kymo_profile_thread *threads;
 	const struct kymo_profile_node *nodes;
 	const struct kymo_profile_line *lines; /* by function and line */
-	uint64_t events; /* that were read, lines left out */
+	uint64_t events; /* events that were read, without lines */
 	uint64_t lost;	 /* events */
 	int64_t begin_ns, end_ns; /* of the first and last event that was read */
 	int64_t started_unix_ns;  /* when the run began; 0: not known */

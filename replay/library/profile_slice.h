@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a caller asks of a profile or a timeline, as the reader of calls takes it. */
+/* Converts the slice of a profile or timeline to that of the reader of calls. */
 #ifndef KYMO_REPLAY_LIBRARY_PROFILE_SLICE_H
 #define KYMO_REPLAY_LIBRARY_PROFILE_SLICE_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Structures of callers, which may have been compiled with an older or a newer header: each begins with a size_t, its size there.
- * They grow at their ends alone (docs/decisions/0014-library-abi.md).
+ * Structures of callers, which may have been compiled with an older or a newer header: each begins with a size_t, its size for the
+ * caller. They only grow at the end (docs/decisions/0014-library-abi.md).
  */
 #ifndef KYMO_REPLAY_LIBRARY_SIZED_H
 #define KYMO_REPLAY_LIBRARY_SIZED_H
@@ -12,7 +12,7 @@
 
 #include "format/error.h"
 
-/* How many bytes of a structure of ours of @bytes the caller's @given has; 0: it does not say, or says nonsense. */
+/* How many of the @bytes of our structure the caller's @given has; 0: its size is missing or impossible. */
 static inline size_t kymo_sized_bytes(const void *given, size_t bytes)
 {
 	size_t size;
@@ -23,7 +23,7 @@ static inline size_t kymo_sized_bytes(const void *given, size_t bytes)
 	return size < bytes ? size : bytes;
 }
 
-/* Copy @given to @own of @bytes, which has what is to be where the caller's ends; 0 or a negative errno. */
+/* Copy @given to @own of @bytes, which holds the defaults for fields that the caller's lacks; 0 or a negative errno. */
 KYMO_MUST_CHECK
 static inline int kymo_sized_take(void *own, const void *given, size_t bytes, struct kymo_error *error)
 {

@@ -26,11 +26,11 @@ struct slices {
 	const void **definitions;     /* of each function */
 	size_t definition_capacity;
 	uint64_t most;	  /* boxes; there is room for one more */
-	uint64_t deepest; /* calls from this depth on are told with those around them */
+	uint64_t deepest; /* calls from this depth on are merged with those around them */
 	struct kymo_task_runs tasks;
 };
 
-/* Number of the function that @call is of, or -ENOMEM. */
+/* Number of the function of @call, or -ENOMEM. */
 static int64_t function_of(struct slices *slices, const struct kymo_call *call)
 {
 	const void *definition = call->content ? (const void *)call->content : call->c_name;
@@ -59,8 +59,8 @@ static bool is_short(const struct slices *slices, const struct kymo_timeline_box
 }
 
 /*
- * Add @box behind all that it called.  A short one takes in what it called, and is taken in by a short one before it of the
- * same caller, if both together are not long.
+ * Add @box behind all that it called. A short box absorbs what it called, and is merged with a short box before it of the same
+ * caller if both together are not long.
  */
 static void put_box(struct slices *slices, struct kymo_timeline_box box)
 {
@@ -91,7 +91,7 @@ static void put_box(struct slices *slices, struct kymo_timeline_box box)
 	last->flags = (last->flags | box.flags | KYMO_TIMELINE_MERGED) & ~(uint32_t)KYMO_TIMELINE_RESUMED;
 }
 
-/* Tell more calls together, until there are no more boxes than are asked for. */
+/* Merge more calls, until there are at most the wanted number of boxes. */
 static int make_room(struct slices *slices)
 {
 	while (slices->told.box_count > slices->most) {

@@ -16,7 +16,7 @@ bool kymo_task_runs_begins(const struct kymo_task_runs *runs, const struct kymo_
 	return true;
 }
 
-/* 1: *@number is that of the task of @call; 0: there is no room for it; or -ENOMEM. */
+/* 1: *@number is that of the task of @call; 0: it does not fit; or -ENOMEM. */
 static int task_of(struct kymo_task_runs *runs, const struct kymo_call *call, uint32_t thread, uint32_t *number)
 {
 	uint32_t hash = (uint32_t)kymo_hash_mix(thread, (uintptr_t)call->task), found;
@@ -66,7 +66,7 @@ int kymo_task_runs_begin(struct kymo_task_runs *runs, const struct kymo_call *ca
 	return 0;
 }
 
-/* Add @run, or have it told together with the one before of its task, if both and the time between are short. */
+/* Add @run, or merge it with its task's run before, if both and the time between are short. */
 static void put_run(struct kymo_task_runs *runs, const struct kymo_timeline_run *run)
 {
 	size_t *last = &runs->last[run->task];
@@ -83,7 +83,7 @@ static void put_run(struct kymo_task_runs *runs, const struct kymo_timeline_run 
 	before->flags |= run->flags | KYMO_TIMELINE_MERGED;
 }
 
-/* There are as many runs as there may be: tell more of them together, which leaves at least one for each task. */
+/* The limit of runs is reached: merge more of them, which leaves at least one for each task. */
 static void make_room(struct kymo_task_runs *runs)
 {
 	while (runs->run_count > runs->most && runs->merged_ns < INT64_MAX / 4) {

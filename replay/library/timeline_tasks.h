@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When each asyncio task ran: for timeline_slices.c alone. */
+/* When each asyncio task ran: only for timeline_slices.c. */
 #ifndef KYMO_TIMELINE_TASKS_H
 #define KYMO_TIMELINE_TASKS_H
 
@@ -7,10 +7,10 @@
 #include "replay/profile/calls.h"
 #include "replay/profile/lookup.h"
 
-/* Of a task that runs now. */
+/* A run of a task that runs now. */
 struct kymo_open_run {
 	const struct kymo_traced_task *task;
-	bool is_told;	/* there was room for it */
+	bool is_told;	/* it fitted */
 	uint32_t depth; /* of its outermost frame */
 	struct kymo_timeline_run run;
 };
@@ -26,16 +26,16 @@ struct kymo_task_runs {
 	struct kymo_timeline_run *runs;
 	size_t run_count, run_capacity;
 	int64_t merged_ns;
-	struct kymo_open_run *open; /* of the thread at hand, outermost first */
+	struct kymo_open_run *open; /* of the current thread, outermost first */
 	size_t open_count, open_capacity;
 };
 
 /* True if a run begins with @call, a BEGIN. */
 bool kymo_task_runs_begins(const struct kymo_task_runs *runs, const struct kymo_call *call);
-/* It does, in @function on @thread.  0 or -ENOMEM. */
+/* Begin it, in @function on @thread. 0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_task_runs_begin(struct kymo_task_runs *runs, const struct kymo_call *call, uint32_t function, uint32_t thread);
-/* @call ends, and perhaps a run with it.  0 or -ENOMEM. */
+/* @call ends, and possibly a run with it. 0 or -ENOMEM. */
 KYMO_MUST_CHECK
 int kymo_task_runs_end(struct kymo_task_runs *runs, const struct kymo_call *call);
 void kymo_task_runs_free(struct kymo_task_runs *runs);

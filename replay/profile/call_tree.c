@@ -237,7 +237,7 @@ static bool add_step(struct kymo_call_tree *tree, const struct kymo_call *call)
 	return true;
 }
 
-/* The steps of a window, when all of it was read. */
+/* Process the steps of a window after all of it was read. */
 static int add_window(struct kymo_call_tree *tree, const struct kymo_call *next, struct kymo_error *error)
 {
 	struct kymo_spread *spread = &tree->spread;

@@ -2,8 +2,8 @@
 /*
  * Where the time of a run went: the calling context tree of its threads, with calls and times.
  *
- * A node is a function where its parent called it, from one line if lines are wanted.  Recursion goes on below: a function may
- * be its own ancestor.  Memory grows with the number of nodes, which has a limit, and not with the trace.
+ * A node is a function as called by its parent, from one line if lines are wanted. Recursion continues below: a function may be its
+ * own ancestor. Memory grows with the number of nodes, which is limited, not with the trace.
  */
 #ifndef KYMO_REPLAY_PROFILE_CALL_TREE_H
 #define KYMO_REPLAY_PROFILE_CALL_TREE_H
@@ -16,17 +16,17 @@
 #define KYMO_CALL_TREE_NODES (1U << 20)
 #define KYMO_CALL_NODE_NONE UINT32_MAX
 
-/* Equal: the same file, name and first line.  Its times are those of the share of its number + 1. */
+/* A function: the same file, name and first line. Its times are in the share with its number + 1. */
 struct kymo_called_function {
 	const char *file, *name; /* NULL: none, or not known; as long as the timeline is open */
 	uint32_t first_line;
 	bool is_c;
-	uint64_t calls, resumes; /* as of nodes, but of all */
-	uint64_t outermost;	 /* of both, those that began while no other of it ran */
+	uint64_t calls, resumes; /* as of nodes, in total */
+	uint64_t outermost;	 /* of both, those that began while the function was not running yet */
 	uint32_t running;
 };
 
-/* A function where it was called.  Its times are those of the share of its number + 1. */
+/* A function as called by its parent. Its times are in the share with its number + 1. */
 struct kymo_call_node {
 	uint32_t parent; /* KYMO_CALL_NODE_NONE: none */
 	uint32_t function, thread;
@@ -34,8 +34,8 @@ struct kymo_call_node {
 	uint64_t calls;	 /* that were seen to begin */
 	uint64_t resumes;
 	bool is_cut;	 /* some were not seen to begin or to end */
-	bool is_more;	 /* no function, but all that its parent called when there was no more room */
-	uint32_t child;	 /* that was called last, and by what */
+	bool is_more;	 /* not a function, but all that its parent called when there was no more room */
+	uint32_t child;	 /* the child called last */
 	uint32_t child_function, child_line;
 };
 
@@ -47,7 +47,7 @@ struct kymo_called_line {
 struct kymo_called_thread {
 	const struct kymo_stream *stream;
 	int64_t begin_ns, end_ns;
-	int64_t outside_ns; /* of these, in no call that is wanted */
+	int64_t outside_ns; /* of these, outside wanted calls */
 	uint64_t lost;
 };
 
@@ -74,13 +74,13 @@ struct kymo_call_tree {
 	struct kymo_tree_call {
 		uint32_t node, function;
 		uint32_t line; /* share of the line where it is */
-		bool is_inside_more; /* its caller is in the same node, one that is_more */
+		bool is_inside_more; /* its caller is in the same node, which has is_more */
 	} *open;
 	size_t open_count, open_capacity;
 };
 
 /*
- * Read what @slice wants of @timeline, which must outlive @tree.  @node_limit: KYMO_CALL_TREE_NODES.  Release it in any case.
+ * Read the part @slice of @timeline, which must outlive @tree. @node_limit: KYMO_CALL_TREE_NODES. Release it in any case.
  */
 KYMO_MUST_CHECK
 int kymo_call_tree_read(struct kymo_call_tree *tree, struct kymo_timeline *timeline, const struct kymo_slice *slice,

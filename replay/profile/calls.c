@@ -49,7 +49,7 @@ static bool ends_c(unsigned kind)
 	return kind == KYMO_C_RETURN || kind == KYMO_C_RAISE;
 }
 
-/* The number of open calls up to and with the last one that is a frame. */
+/* The number of open calls up to and including the last one that is a frame. */
 static uint32_t up_to_frame(const struct kymo_calls *calls)
 {
 	uint32_t count = calls->count;
@@ -61,7 +61,7 @@ static uint32_t up_to_frame(const struct kymo_calls *calls)
 	return count;
 }
 
-/* Of the open calls, those that are on the stack still. */
+/* The open calls that are still on the stack. */
 static uint32_t find_same(const struct kymo_calls *calls)
 {
 	const struct kymo_stack *stack = &calls->walker.stack;
@@ -69,7 +69,7 @@ static uint32_t find_same(const struct kymo_calls *calls)
 
 	if (calls->frames && calls->hidden != stack->hidden)
 		return 0;
-	/* Most events leave all but the top as it was. */
+	/* Most events only change the top. */
 	if (calls->frames == before && (!top || calls->open[top - 1].code_id == stack->frames[before - 1].code_id))
 		return calls->count;
 	for (; at < calls->count; at++) {
@@ -90,8 +90,8 @@ static bool is_c_return(const struct kymo_calls *calls, const char *c_name)
 }
 
 /*
- * Whether a CALL was one of C shows what comes next: its return, or another frame than the one that was called, which it must
- * have called.  Generators are called and come back without a word.
+ * The next event shows whether a CALL called a function in C: its return, or a frame other than the callee, which C must have
+ * called. Calls of generators return without an event.
  */
 static bool is_pending_in_c(const struct kymo_calls *calls)
 {
@@ -103,7 +103,7 @@ static bool is_pending_in_c(const struct kymo_calls *calls)
 	       strcmp(event->code->content->function, calls->pending_name) != 0;
 }
 
-/* What has to be told before the event itself. */
+/* Steps before the event itself. */
 static void begin_event(struct kymo_calls *calls)
 {
 	const struct kymo_event *event = &calls->walker.event;
@@ -120,7 +120,7 @@ static void begin_event(struct kymo_calls *calls)
 		calls->is_pending_told = same == calls->count && is_pending_in_c(calls);
 		calls->has_pending = false;
 	}
-	/* A frame that goes on has got back what it called in C. */
+	/* A frame that continues has returned from its call into C. */
 	if (same == calls->count && !calls->is_pending_told && event->kind < KYMO_KINDS && !calls->entered) {
 		uint32_t top = up_to_frame(calls);
 
@@ -142,7 +142,7 @@ static inline void tell(struct kymo_calls *restrict calls, struct kymo_call *res
 {
 	int64_t low_ns = at->low_ns, high_ns = at->high_ns, t_ns;
 
-	/* Times of events that were taken apart, or told late, may be before those of others. */
+	/* Events that were split, or are reported late, may have earlier times than others. */
 	if (at->t_ns > calls->last.t_ns)
 		calls->last = *at;
 	t_ns = calls->last.t_ns;
@@ -163,7 +163,7 @@ static inline void tell(struct kymo_calls *restrict calls, struct kymo_call *res
 	};
 }
 
-/* Where the next open call goes; NULL: no memory. */
+/* Room for the next open call; NULL: no memory. */
 static inline struct kymo_open_call *next_open(struct kymo_calls *calls, struct kymo_error *error)
 {
 	if (calls->count == calls->capacity &&
@@ -174,7 +174,7 @@ static inline struct kymo_open_call *next_open(struct kymo_calls *calls, struct 
 	return &calls->open[calls->count];
 }
 
-/* That of next_open(), but for its times. */
+/* Fill the one from next_open(), except for its times. */
 static inline int tell_begin(struct kymo_calls *restrict calls, struct kymo_call *restrict call, enum kymo_call_how how,
 			     const struct kymo_likely_time *at)
 {
@@ -209,7 +209,7 @@ static inline int tell_end(struct kymo_calls *restrict calls, struct kymo_call *
 	return 1;
 }
 
-/* Of the coroutine that the event enters; what else is called runs in that of its caller. */
+/* The task of the coroutine that the event enters; other calls run in their caller's task. */
 static const struct kymo_traced_task *task_of_call(const struct kymo_calls *calls, enum kymo_call_how how)
 {
 	const struct kymo_event *event = &calls->walker.event;
@@ -245,7 +245,7 @@ static int tell_found(struct kymo_calls *calls, struct kymo_call *call, struct k
 	return tell_frame(calls, call, calls->frames, KYMO_CALL_FOUND, is_cut ? &from : &calls->at, error);
 }
 
-/* The event itself.  1; 0: there is nothing to tell of it. */
+/* The event itself. 1; 0: it gives no step. */
 static int tell_event(struct kymo_calls *calls, struct kymo_call *call, struct kymo_error *error)
 {
 	const struct kymo_event *event = &calls->walker.event;
@@ -268,7 +268,7 @@ static int tell_event(struct kymo_calls *calls, struct kymo_call *call, struct k
 		calls->pending = calls->at;
 		return 0;
 	case KYMO_RAISE:
-		/* An exception is raised anew in each frame that it comes to. */
+		/* An exception is raised again in each frame that it reaches. */
 		if (calls->walker.is_passed_on)
 			return 0;
 		tell(calls, call, KYMO_CALL_RAISE, 0, &calls->at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Numbers by what they are the numbers of: a hash table that knows their hashes alone. */
+/* Finding numbers by what they stand for: a hash table that only knows the hashes. */
 #ifndef KYMO_REPLAY_PROFILE_LOOKUP_H
 #define KYMO_REPLAY_PROFILE_LOOKUP_H
 
@@ -22,7 +22,7 @@ static inline uint64_t kymo_hash_mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 32;
 }
 
-/* Of the numbers with @hash, the first in *@at or behind; 0: there is no more.  Begin with *@at = @hash, go on with *@at + 1. */
+/* The first number with @hash in *@at or behind; 0: no more. Begin with *@at = @hash, continue with *@at + 1. */
 static inline uint32_t kymo_lookup_next(const struct kymo_lookup *lookup, uint32_t hash, size_t *at)
 {
 	if (!lookup->slots)

@@ -5,7 +5,7 @@
 
 #include "replay/trace/trace.h"
 
-/* By so much windows may overlap: half widths are rounded up. */
+/* How much windows may overlap: half widths are rounded up. */
 #define ROUNDING_NS 1
 
 #define NOBODY UINT32_MAX
@@ -57,7 +57,7 @@ static void touch(struct kymo_shares *shares, uint32_t number)
 	shares->touched[shares->touched_count++] = number;
 }
 
-/* Of the window at hand, what is on top takes all up to @t_ns. */
+/* In the current window, what is on top takes the time up to @t_ns. */
 static inline void take(struct kymo_shares *shares, int64_t t_ns)
 {
 	struct kymo_share *share = &shares->items[shares->top];
@@ -138,7 +138,7 @@ void kymo_shares_top(struct kymo_shares *shares, uint32_t number, bool is_early)
 	shares->top = number;
 }
 
-/* @number begins or ends in the window at hand. */
+/* @number begins or ends in the current window. */
 static void bound(struct kymo_shares *shares, uint32_t number)
 {
 	struct kymo_share *share = &shares->items[number];

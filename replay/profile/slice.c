@@ -10,7 +10,7 @@
 
 #include "replay/coverage/contexts.h"
 
-/* Answers to what slice.function asks, by content: a table of the last ones. */
+/* Cache of matches of slice.function, by content. */
 #define ANSWERS 1024U
 
 struct kymo_sliced_calls {
@@ -21,13 +21,13 @@ struct kymo_sliced_calls {
 	bool is_wanted_place;
 	uint64_t turn;
 	uint32_t interpreter;
-	/* calls.open[base …], as they began for us; the first @shown of them are told */
+	/* calls.open[base …], as they began for us; the first @shown of them were returned */
 	struct kymo_call *wanted;
 	uint32_t count, shown, base;
 	size_t capacity;
 	bool has_base; /* calls from @base on are wanted */
-	bool has_call; /* @call, the last step of @calls, is not told to its end */
-	bool is_over;  /* slice.to_ns is */
+	bool has_call; /* more is to come from @call, the last step of @calls */
+	bool is_over;  /* slice.to_ns was reached */
 	bool is_whole; /* all calls from slice.from_ns on are wanted */
 	struct kymo_call call;
 	struct {
@@ -66,7 +66,7 @@ int kymo_sliced_calls_open(struct kymo_sliced_calls **calls, struct kymo_timelin
 		return kymo_fail(error, -ENOMEM, "out of memory");
 	made->slice = *slice;
 	made->contexts = contexts;
-	made->place.until_ns = INT64_MIN; /* to be found */
+	made->place.until_ns = INT64_MIN; /* not known yet */
 	made->has_base = !slice->function;
 	made->is_whole = !slice->function && !contexts && slice->min_duration_ns <= 0 && slice->to_ns == INT64_MAX;
 	kymo_calls_open(&made->calls, timeline, stream, slice->from_ns);
@@ -101,7 +101,7 @@ static void come_to(struct kymo_sliced_calls *calls, struct kymo_context_place p
 	calls->is_wanted_place = kymo_context_is_of(calls->contexts, place.context, calls->slice.test);
 }
 
-/* Find out in which context the thread is, in its own marks or by those of others. */
+/* Find the thread's context, by its own marks or those of others. */
 static void follow_context(struct kymo_sliced_calls *calls)
 {
 	const struct kymo_event *event = &calls->calls.walker.event;
@@ -183,7 +183,7 @@ static int put_found(struct kymo_sliced_calls *calls, struct kymo_error *error)
 	return put_begin(calls, &found, error);
 }
 
-/* Tell the outermost that is not told, if it has lasted long enough. */
+/* Return the outermost call not returned yet, if it lasted long enough. */
 static bool tell_due(struct kymo_sliced_calls *calls, struct kymo_call *call)
 {
 	if (calls->shown == calls->count ||
@@ -193,7 +193,7 @@ static bool tell_due(struct kymo_sliced_calls *calls, struct kymo_call *call)
 	return true;
 }
 
-/* The innermost ends now.  False: it took too little time to be told. */
+/* The innermost call ends now. False: it was too short to be returned. */
 static bool tell_end(struct kymo_sliced_calls *calls, struct kymo_call *call, enum kymo_call_how how)
 {
 	const struct kymo_call *begin = &calls->wanted[--calls->count];
@@ -222,7 +222,7 @@ static bool tell_end(struct kymo_sliced_calls *calls, struct kymo_call *call, en
 	return true;
 }
 
-/* The step itself, when all is open that was before it.  1, 0 or a negative errno. */
+/* The step itself, after all earlier calls are open. 1, 0 or a negative errno. */
 static int tell_call(struct kymo_sliced_calls *calls, struct kymo_call *call, struct kymo_error *error)
 {
 	const struct kymo_call *step = &calls->call;

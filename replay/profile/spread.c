@@ -5,9 +5,9 @@
 
 /* Half widths are rounded up. */
 #define ROUNDING_NS 1
-/* A pace is that of about so many windows, so that it follows the program. */
+/* A pace is averaged over about this many windows, so that it follows the program. */
 #define MEMORY 64.0
-/* What takes so many times as long as usual, when that is known from so much, is an outlier. */
+/* A gap this many times as long as usual, when the usual time is known from this much, is an outlier. */
 #define OUTLIER 8.0
 #define SURE 4.0
 
@@ -86,7 +86,7 @@ static uint32_t pace_of(struct kymo_spread *spread, const void *identity, bool i
 	return number;
 }
 
-/* @call ends the gap that goes on, and begins the next one.  0 or -ENOMEM. */
+/* @call ends the current gap, and begins the next one. 0 or -ENOMEM. */
 static int go_on(struct kymo_spread *spread, const struct kymo_call *call)
 {
 	const void *identity = call->content ? (const void *)call->content : call->c_name;
@@ -115,7 +115,7 @@ static void learn(struct kymo_spread *spread, const struct kymo_spread_gap *gap,
 	struct kymo_pace *pace = &spread->paces[gap->pace - 1];
 	double usual_ns = pace->events > SURE ? gap->events * pace->ns / pace->events : gap->ns;
 
-	/* That the thread had to wait for a processor says nothing of the next time. */
+	/* A wait for a processor says nothing about the next time. */
 	pace->ns += (gap->ns < OUTLIER * usual_ns ? gap->ns : OUTLIER * usual_ns) * weight;
 	pace->events += gap->events * weight;
 	if (pace->events > MEMORY) {
@@ -128,13 +128,13 @@ static void learn(struct kymo_spread *spread, const struct kymo_spread_gap *gap,
 	}
 }
 
-/* A thread that does nothing for a millisecond finds another tick, and reads the clock: what is more was its last gap. */
+/* A thread that does nothing for a millisecond finds another tick, and reads the clock: the excess was in its last gap. */
 static bool is_waiting(const struct kymo_spread *spread, double width)
 {
 	return spread->has_tick && width > KYMO_USUAL_TICK_NS;
 }
 
-/* What the window's gaps usually take; where nothing is known of some, these have what is left. */
+/* The usual time of the window's gaps; those without a known time get the remainder. */
 static double expect(struct kymo_spread *spread, double width)
 {
 	double known_ns = 0, known = 0, unknown = 0, pace;
@@ -163,7 +163,7 @@ static double expect(struct kymo_spread *spread, double width)
 	return known_ns + unknown * pace;
 }
 
-/* Share @width out: what is more than usual goes to long gaps, what is less is taken from all. */
+/* Share @width out: an excess over the usual time goes to long gaps, a shortfall is taken from all. */
 static void share_out(struct kymo_spread *spread, double width)
 {
 	double sum = expect(spread, width), more = width - sum, spread_ns = 0;
@@ -240,7 +240,7 @@ static int find_gaps(struct kymo_spread *spread)
 
 		if (!is_bound(step))
 			continue;
-		/* Calls that are told together happen at once. */
+		/* Calls that are returned together happen at the same time. */
 		if (step->window_at > passed && add_gap(spread, step->window_at - passed, i))
 			return -ENOMEM;
 		passed = step->window_at > passed ? step->window_at : passed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Chrome's trace events as JSON: pairs of B and E, in the order of each thread, so that calls of no length nest, too. */
+/* Chrome's trace events as JSON: pairs of B and E, in the order of each thread, so that calls of length 0 nest, too. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define MICROSECONDS 3
 
-/* What every call of a function says, as JSON. */
+/* The JSON that all calls of a function share. */
 struct function {
 	struct kymo_interned interned;
 	char *text;
@@ -29,7 +29,7 @@ struct chrome {
 	struct kymo_first_digit error_digit;
 };
 
-/* Up to and with the time. */
+/* Up to and including the time. */
 static void put_head(struct chrome *chrome, const char *phase, int64_t t_ns)
 {
 	fputs_unlocked(chrome->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"", chrome->out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Columns of a table that are written after one another, but come row by row: each goes to a temporary file first. */
+/* Columns of a table that are written one after the other, but arrive row by row: each goes to a temporary file first. */
 #ifndef KYMO_REPLAY_PROFILE_EXPORT_COLUMNS_H
 #define KYMO_REPLAY_PROFILE_EXPORT_COLUMNS_H
 
@@ -21,7 +21,7 @@ KYMO_MUST_CHECK
 int kymo_columns_open(struct kymo_columns *columns, size_t count, struct kymo_error *error);
 void kymo_columns_release(struct kymo_columns *columns);
 
-/* Where the value of column @number in the row that comes next is to be written; all columns, and then kymo_columns_next(). */
+/* The file for the value of column @number in the next row. Write all columns, then call kymo_columns_next(). */
 static inline FILE *kymo_column(struct kymo_columns *columns, size_t number)
 {
 	if (columns->rows)

@@ -2,7 +2,7 @@
 /*
  * Calls of a trace, or of a part of it, in the formats of other tools.
  *
- * Threads are written one after the other, as they are read: memory grows with what is defined, not with what happened.
+ * Threads are written one after the other, as they are read: memory grows with the definitions, not with the events.
  */
 #ifndef KYMO_REPLAY_PROFILE_EXPORT_EXPORT_H
 #define KYMO_REPLAY_PROFILE_EXPORT_EXPORT_H
@@ -19,8 +19,8 @@ struct kymo_export {
 };
 
 /*
- * Write all of it.  0, or a negative errno; -EIO with an empty message: @out could not be written, which its error flag
- * and errno tell, too.
+ * Write all of it. 0, or a negative errno; -EIO with an empty message: @out could not be written; its error flag and errno are set,
+ * too.
  */
 typedef int (*kymo_exporter)(const struct kymo_export *export, struct kymo_error *error);
 

@@ -2,7 +2,7 @@
 /*
  * The Firefox Profiler's processed format, of version 55: the last one in which each thread has all of its tables.
  *
- * Whenever the stack changes there is a sample, which weighs what it lasted.  What is no call is a marker.
+ * There is a sample whenever the stack changes, with its duration as its weight. Everything but calls is a marker.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static const char *const marker_names[MARKERS] = {"Mark", "Exception", "Gap", "N
 /* and categories follow: */
 enum category { CATEGORY_OTHER, CATEGORY_PYTHON, CATEGORY_C };
 
-/* As stacks are numbered, from 1; 0: none. */
+/* Numbered like stacks, from 1; 0: none. */
 struct stack {
 	uint32_t prefix, function;
 };
@@ -154,7 +154,7 @@ static int step(void *context, const struct kymo_call *call, int64_t t_ns)
 	return result;
 }
 
-/* What can only be said of all of them. */
+/* Statements about all calls together. */
 static int put_note(struct gecko *gecko)
 {
 	char *text = NULL;
@@ -173,7 +173,7 @@ static int put_note(struct gecko *gecko)
 	return 0;
 }
 
-/* "name":[value, value, …] of @count rows, with @value told by the row's number. */
+/* "name":[value, value, …] of @count rows; @value gives the value for a row's number. */
 static void put_column(struct gecko *gecko, const char *name, uint64_t count, void (*value)(struct gecko *gecko, uint64_t row))
 {
 	fprintf(gecko->out, "\"%s\":[", name);
@@ -234,7 +234,7 @@ static void put_frame_category(struct gecko *gecko, uint64_t row)
 	kymo_text_put_u64(gecko->out, gecko->functions[row + 1].c_name ? CATEGORY_C : CATEGORY_PYTHON);
 }
 
-/* Strings are: names of markers, and then name and file of each function. */
+/* The strings are the names of markers, then name and file of each function. */
 static void put_function_name(struct gecko *gecko, uint64_t row)
 {
 	kymo_text_put_u64(gecko->out, MARKERS + 2 * row);
@@ -309,7 +309,7 @@ static void put_tables(struct gecko *gecko)
 	      "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}}", out);
 }
 
-/* "name":[…], of what went to a temporary file. */
+/* "name":[…], copied from a temporary file. */
 static int put_spooled(struct gecko *gecko, struct kymo_columns *columns, const char *name, size_t number)
 {
 	int result;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Numbers for what a format says once and then refers to: functions, names of exceptions, tasks.
+ * Numbers for things that a format defines once and then refers to: functions, names of exceptions, tasks.
  *
- * What is numbered is a place in memory, in one of several roles.
+ * A number belongs to a pointer, in one of several roles.
  */
 #ifndef KYMO_REPLAY_PROFILE_EXPORT_INTERN_H
 #define KYMO_REPLAY_PROFILE_EXPORT_INTERN_H
@@ -13,7 +13,7 @@
 
 #include "format/error.h"
 
-/* What one table holds with each entry goes behind. */
+/* The data of a table's entries follow this. */
 struct kymo_interned {
 	const void *key;
 	uint32_t number; /* from 1; 0: the entry is free */
@@ -29,7 +29,7 @@ struct kymo_intern {
 };
 
 /*
- * The entry of @key in @role; a new one is zeroed behind its number, the next one, and *@is_new.  It stays until the next call.
+ * The entry of @key in @role. A new one gets the next number, is zeroed behind it, and sets *@is_new. Valid until the next call.
  * NULL: no memory.
  */
 void *kymo_intern_add(struct kymo_intern *intern, const void *key, uint32_t role, bool *is_new);
@@ -44,7 +44,7 @@ static inline size_t kymo_intern_hash(const void *key, uint32_t role)
 	return (size_t)(mixed >> 32);
 }
 
-/* The same, if it is there; NULL: it is not. */
+/* The same, only if it exists; else NULL. */
 static inline void *kymo_intern_find(const struct kymo_intern *intern, const void *key, uint32_t role)
 {
 	for (size_t at = kymo_intern_hash(key, role); intern->capacity; at++) {

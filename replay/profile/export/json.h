@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the formats that are JSON share. */
+/* Shared by the JSON formats. */
 #ifndef KYMO_REPLAY_PROFILE_EXPORT_JSON_H
 #define KYMO_REPLAY_PROFILE_EXPORT_JSON_H
 

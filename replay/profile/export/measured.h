@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Times without digits that nobody measured. */
+/* Times without insignificant digits. */
 #ifndef KYMO_REPLAY_PROFILE_EXPORT_MEASURED_H
 #define KYMO_REPLAY_PROFILE_EXPORT_MEASURED_H
 
@@ -8,10 +8,10 @@
 
 #include "replay/profile/calls.h"
 
-/* The power of ten that an error begins with, kept while errors are of one size.  Zeroed: not known yet. */
+/* The power of ten of an error's first digit, cached while errors have the same size. Zeroed: not known yet. */
 struct kymo_first_digit {
 	int64_t unit_ns;
-	uint64_t least_err_ns, most_err_ns; /* for which it is */
+	uint64_t least_err_ns, most_err_ns; /* range of errors for which it is valid */
 };
 
 static inline int64_t kymo_first_digit_ns(struct kymo_first_digit *digit, uint64_t err_ns)
@@ -33,8 +33,8 @@ struct kymo_measured {
 };
 
 /*
- * @t_ns, of which the error is at most @err_ns, without digits finer than the error's first; never before the run began, or the
- * last time that was asked for.  Times are cut and not rounded, lest they come after the next one, which may be better known.
+ * @t_ns, with an error of at most @err_ns, without digits finer than the error's first; never before the run began, or before the
+ * last returned time. Times are truncated, not rounded, so that they do not come after the next one, which may be more exact.
  */
 static inline int64_t kymo_measured_ns(struct kymo_measured *measured, int64_t t_ns, uint64_t err_ns)
 {
@@ -46,7 +46,7 @@ static inline int64_t kymo_measured_ns(struct kymo_measured *measured, int64_t t
 	return measured->last_ns;
 }
 
-/* @err_ns as it is to be shown: two digits, rounded up. */
+/* @err_ns for display: two digits, rounded up. */
 static inline uint64_t kymo_shown_err_ns(struct kymo_first_digit *digit, uint64_t err_ns)
 {
 	uint64_t unit_ns = (uint64_t)kymo_first_digit_ns(digit, err_ns) / 10, over = unit_ns ? err_ns % unit_ns : 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Perfetto's packets, of one sequence after the other.
+ * Writing Perfetto's packets, one sequence after the other.
  *
- * Most packets differ in nothing but their time from others of the same function.  So what follows the time is packed once for
- * each function, by protobuf-c, and copied.
+ * Most packets of a function differ only in their time. So what follows the time is packed once for each function, by protobuf-c,
+ * and copied.
  */
 #ifndef KYMO_REPLAY_PROFILE_EXPORT_PACKETS_H
 #define KYMO_REPLAY_PROFILE_EXPORT_PACKETS_H
@@ -17,25 +17,25 @@
 
 #define KYMO_PACKED_BYTES 34
 
-/* All of a packet but its time. */
+/* A packet without its time. */
 struct kymo_packed {
 	uint8_t length;
 	uint8_t bytes[KYMO_PACKED_BYTES];
 };
 
 #define KYMO_PACKETS_BUFFER 65536
-/* More than a packet takes whose rest is packed. */
+/* Upper limit for a packet with a packed rest. */
 #define KYMO_PACKET_MAX (KYMO_PACKED_BYTES + 16)
 
 struct kymo_packets {
 	FILE *out;
 	uint32_t sequence;
-	int64_t last_ns; /* of this sequence: times are told as differences */
+	int64_t last_ns; /* of this sequence: times are written as differences */
 	size_t used;
 	uint8_t buffer[KYMO_PACKETS_BUFFER];
 };
 
-/* What was put so far goes to @out. */
+/* Write what was put so far to @out. */
 void kymo_packets_flush(struct kymo_packets *packets);
 
 /* Pack @event as a packet of the sequence, without a time.  It must be short. */

@@ -17,7 +17,7 @@
 #define THREAD_UUID (UINT64_C(2) << 40)
 #define TASK_UUID (UINT64_C(3) << 40)
 
-/* What is interned at the start of each sequence: iids are what they are here. */
+/* Interned at the start of each sequence, with these iids. */
 enum category {
 	CATEGORY_CALL = 1,
 	CATEGORY_C_CALL,
@@ -34,7 +34,7 @@ enum annotation {
 };
 static const char *const annotations[] = {"began", "ended", "duration_error_ns"};
 
-/* Roles of what is interned beside enum kymo_call_how: of functions that begin so. */
+/* Roles of interned entries, in addition to enum kymo_call_how, which is for functions that begin in that way. */
 #define ROLE_EXCEPTION 0
 
 struct name {
@@ -45,7 +45,7 @@ struct name {
 
 struct packed_end {
 	struct kymo_packed packed;
-	uint8_t error_at; /* where the duration's error stands in it */
+	uint8_t error_at; /* place of the duration's error in it */
 };
 
 #define VARINT_BYTES 5
@@ -101,7 +101,7 @@ static size_t name_all(const char *const *texts, size_t count, Perfetto__Interne
 	return used;
 }
 
-/* What all sequences say in the same words. */
+/* The texts that all sequences share. */
 static int put_words(struct perfetto *perfetto)
 {
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
@@ -121,7 +121,7 @@ static int put_words(struct perfetto *perfetto)
 	return put_interned(perfetto, &data);
 }
 
-/* Times are nanoseconds since the run began, in what Perfetto takes for the boot's clock. */
+/* Times are nanoseconds since the run began, on the clock that Perfetto takes for the boot clock. */
 static int put_clock(struct perfetto *perfetto)
 {
 	Perfetto__TracePacket packet = PERFETTO__TRACE_PACKET__INIT;
@@ -283,7 +283,7 @@ static const char *shown_name(const struct kymo_call *call)
 	return name ? name : "?";
 }
 
-/* Say what the event of @iid is called, and where it is defined. */
+/* Write the name of the event of @iid, and where it is defined. */
 static int put_name(struct perfetto *perfetto, uint32_t iid, const char *name, const struct kymo_content *content)
 {
 	Perfetto__InternedData data = PERFETTO__INTERNED_DATA__INIT;
@@ -304,7 +304,7 @@ static int put_name(struct perfetto *perfetto, uint32_t iid, const char *name, c
 	return put_interned(perfetto, &data);
 }
 
-/* @key in @role, told if it is new.  NULL: reported. */
+/* The entry of @key in @role, written to the sequence if new. NULL: reported. */
 static struct name *find_name(struct perfetto *perfetto, const void *key, uint32_t role, const char *text,
 			      const struct kymo_content *content)
 {
@@ -334,7 +334,7 @@ static struct name *find_function(struct perfetto *perfetto, const struct kymo_c
 	return find_name(perfetto, key_of(call), KYMO_CALL_CALLED, shown_name(call), call->content);
 }
 
-/* The packet of a call that begins for the first time, or for the first time in this way. */
+/* The packet for a function's first call, or its first in this way. */
 static struct name *add_begin(struct perfetto *perfetto, const struct kymo_call *call)
 {
 	struct name *name = find_function(perfetto, call);

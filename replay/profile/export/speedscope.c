@@ -2,7 +2,7 @@
 /*
  * speedscope's own format: one evented profile for each thread.  Frames are numbered as they are met, and stand at the end.
  *
- * It knows nothing but frames: what is missing is a frame, and what is cut or uncertain is counted in the profile's name.
+ * The format only knows frames: a gap is a frame, and cut or uncertain calls are counted in the profile's name.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 
 #include "replay/trace/text.h"
 
-/* Above all that Linux gives. */
+/* Larger than any id that Linux assigns. */
 #define MADE_UP_TID (UINT64_C(1) << 22)
 
 /* Tasks that run in the thread, the innermost last. */
@@ -89,7 +89,7 @@ const char *kymo_process_name(const struct kymo_traced_process *process)
 
 	if (!definition)
 		return "?";
-	/* The first word that is no option of the interpreter: a script or a module. */
+	/* The first word that is not an option of the interpreter: a script or a module. */
 	for (size_t i = 1; i < definition->n_argv && !name; i++) {
 		if (!strcmp(definition->argv[i], "-m") && i + 1 < definition->n_argv)
 			return definition->argv[i + 1];
@@ -118,7 +118,7 @@ static uint64_t native_id(const struct kymo_stream *stream)
 	return stream->thread ? stream->thread->native_id : 0;
 }
 
-/* True if no stream before @stream has its pid and native id: Linux gives them again. */
+/* True if no stream before @stream has its pid and native id, which Linux reuses. */
 static bool is_new_thread(const struct kymo_timeline *timeline, const struct kymo_stream *stream)
 {
 	if (!native_id(stream))
