@@ -22,7 +22,7 @@ void kymo_alignment_release(struct kymo_alignment *alignment)
 	*alignment = (struct kymo_alignment){0};
 }
 
-/* Of @d differences there are d + 1 diagonals, -d, -d + 2, … d; those of all numbers below come before. */
+/* For @d differences there are d + 1 diagonals, -d, -d + 2, … d; those for smaller numbers come before. */
 static size_t row_of(uint32_t d)
 {
 	return (size_t)d * (d + 1) / 2;
@@ -100,7 +100,7 @@ int kymo_align(struct kymo_alignment *alignment, struct kymo_keys left, struct k
 			int64_t y = (int64_t)x - k;
 
 			alignment->steps++;
-			/* Beyond an end there is nothing: such a point is as far as it was, and is never the best one. */
+			/* There is nothing beyond an end: such a point keeps its place, and is never the best one. */
 			if (x <= left.count && y >= 0 && (size_t)y <= right.count) {
 				x = follow(left, right, x, k, &alignment->steps);
 				y = (int64_t)x - k;

@@ -3,7 +3,7 @@
  * The shortest way to make one sequence of keys of another: E. W. Myers, "An O(ND) Difference Algorithm and Its Variations",
  * Algorithmica 1 (1986), 251-266, the greedy algorithm of its section 3.
  *
- * It keeps to a band: after @limit differences it gives up, and what is aligned then is the way that came furthest.
+ * It keeps to a band: after @limit differences it stops, and the path that came furthest is the alignment.
  */
 #ifndef KYMO_REPLAY_DIFF_ALIGN_H
 #define KYMO_REPLAY_DIFF_ALIGN_H
@@ -16,11 +16,11 @@
 #define KYMO_UNALIGNED SIZE_MAX
 
 struct kymo_alignment {
-	size_t *pairs; /* of each key on the left, its like on the right; or KYMO_UNALIGNED */
+	size_t *pairs; /* for each key on the left, its match on the right; or KYMO_UNALIGNED */
 	size_t pair_capacity;
-	size_t left, right; /* so many keys of each were aligned */
-	size_t matches;	    /* of them, so many pairs */
-	uint64_t steps; /* what it took, in all */
+	size_t left, right; /* number of aligned keys of each */
+	size_t matches;	    /* number of pairs among them */
+	uint64_t steps; /* total number of steps */
 	/* the furthest points for each number of differences */
 	uint32_t *trace;
 	size_t trace_capacity;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a trace tells of what lies around a difference, beyond the activation that it is in. */
+/* What a trace contains around a difference, beyond its activation. */
 #ifndef KYMO_REPLAY_DIFF_AROUND_H
 #define KYMO_REPLAY_DIFF_AROUND_H
 
@@ -18,14 +18,14 @@ int kymo_find_body(const struct kymo_index *index, size_t stream, struct kymo_po
 		   struct kymo_error *error);
 
 /*
- * The first and the last line that may have run after the last event of the thread, in @lines, where that comes soon after @at of
- * @stream.  1; 0: nothing is missing there, or it is not known which; or a negative errno.
+ * The first and the last line that may have run after the thread's last event, to @lines, if that event comes soon after @at of
+ * @stream. 1; 0: nothing is missing there, or the lines are not known; or a negative errno.
  */
 KYMO_MUST_CHECK
 int kymo_find_end(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_code_line lines[2],
 		  struct kymo_error *error);
 
-/* Open @walker at the event at @at of @stream.  1; 0: it is not there; a negative errno.  It must be released. */
+/* Open @walker at the event at @at of @stream. 1; 0: no such event; a negative errno. The caller releases it. */
 KYMO_MUST_CHECK
 int kymo_walk_to(const struct kymo_index *index, size_t stream, struct kymo_position at, struct kymo_walker *walker,
 		 struct kymo_error *error);
@@ -33,8 +33,8 @@ int kymo_walk_to(const struct kymo_index *index, size_t stream, struct kymo_posi
 #define KYMO_HANDLER_LINES 3U
 
 /*
- * Where the exception that was raised at @raise went: the first lines of the frame that did not pass it on.  Returns how many, 0 where
- * it left the thread or something is missing; or a negative errno.
+ * Where the exception raised at @raise was caught: the first lines of the frame that did not pass it on. Returns how many, 0 if it
+ * left the thread or something is missing; or a negative errno.
  */
 KYMO_MUST_CHECK
 int kymo_find_handler(const struct kymo_index *index, size_t stream, struct kymo_position raise,
@@ -48,9 +48,8 @@ struct kymo_loop_round {
 };
 
 /*
- * The for loops around line @line in @frame, in which the event at @at of @stream happens, the innermost first, and in which round of
- * each it is; those that begin in @line are not told.  Returns how many, or a negative errno.  It takes bytecode, which only recordings
- * of `flow` have.
+ * The for loops around line @line in @frame, in which the event at @at of @stream happens, innermost first, with the round of each;
+ * loops that begin in @line are left out. Returns how many, or a negative errno. Needs bytecode, which only `flow` recordings have.
  */
 KYMO_MUST_CHECK
 int kymo_find_loops(const struct kymo_index *index, size_t stream, struct kymo_position at, int64_t line,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Going through pairs of activations that differ: equal stretches are passed over, the others aligned in windows. */
+/* Comparing pairs of activations that differ: equal stretches are skipped, the others are aligned in windows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define NARROW 512U
 #define WIDE 16384U
-/* Differences between two windows that are looked for: beyond that, something that is alike is. */
+/* Most differences searched for between two windows; beyond that, the search is for something alike. */
 #define LIMIT 160U
 #define INNER_LIMIT 48U
 #define ANCHOR 4U
@@ -47,8 +47,8 @@ static struct kymo_keys keys_of(const struct kymo_item *items, size_t count, boo
 }
 
 /*
- * Whatever comes later, these are each other's: both sides were the same up to here, both call the same function in the same
- * line, and one of the calls is left by an exception.
+ * These match whatever comes later: both sides were the same up to here, both call the same function in the same line, and an
+ * exception leaves one of the calls.
  */
 static bool are_counterparts(const struct kymo_hunk *hunk, const struct kymo_item *a, const struct kymo_item *b)
 {
@@ -92,7 +92,7 @@ static int add_both(struct kymo_hunk *hunk, const struct kymo_item *a, size_t a_
 	return result ? result : add_all(hunk, 1, b, b_count);
 }
 
-/* What differs between two matches: calls of one function in one line are still each other's. */
+/* The differences between two matches: calls of the same function in the same line still match. */
 static int take_piece(struct kymo_hunk *hunk, const struct kymo_item *a, size_t a_count, const struct kymo_item *b,
 		      size_t b_count)
 {
@@ -165,7 +165,7 @@ static int align(struct kymo_comparison *comparison, bool are_alike, bool *is_go
 	return 0;
 }
 
-/* So many of each are its alone. */
+/* This many items only one side has. */
 static int skip(struct kymo_comparison *comparison, struct kymo_hunk *hunk, size_t left, size_t right)
 {
 	struct kymo_window *a = &comparison->windows[0], *b = &comparison->windows[1];
@@ -176,7 +176,7 @@ static int skip(struct kymo_comparison *comparison, struct kymo_hunk *hunk, size
 	return result;
 }
 
-/* Nothing near is alike: go to the next place that is, or pass over what was seen. */
+/* Nothing near is alike: go to the next place that is, or skip what was seen. */
 static int take_apart(struct kymo_comparison *comparison, struct kymo_hunk *hunk)
 {
 	struct kymo_window *a = &comparison->windows[0], *b = &comparison->windows[1];
@@ -200,7 +200,7 @@ static int take_apart(struct kymo_comparison *comparison, struct kymo_hunk *hunk
 			same++;
 		return skip(comparison, hunk, a->count - same, b->count - same);
 	}
-	/* The side that has more is likelier to have come to what the other does now. */
+	/* The side that has more is more likely to reach what the other does now. */
 	if (a->is_at_end != b->is_at_end)
 		return skip(comparison, hunk, a->is_at_end ? 0 : a->count, b->is_at_end ? 0 : b->count);
 	return skip(comparison, hunk, a->count, b->count);
@@ -240,7 +240,7 @@ static int take_different(struct kymo_comparison *comparison, struct kymo_hunk *
 	return is_good ? take_alignment(comparison, hunk, is_all) : take_apart(comparison, hunk);
 }
 
-/* Pass over blocks that are equal, where both sides begin one. */
+/* Skip equal blocks where both sides begin one. */
 static int skip_blocks(struct kymo_comparison *comparison, struct kymo_hunk *hunk)
 {
 	struct kymo_sequence *a = &comparison->windows[0].sequence, *b = &comparison->windows[1].sequence;
@@ -282,7 +282,7 @@ static int go_through(struct kymo_comparison *comparison, struct kymo_hunk *hunk
 	}
 }
 
-/* The pairs that were found in one activation are to be taken in order: the first is the last of the stack. */
+/* The pairs found in one activation are taken in order: the first must be on top of the stack. */
 static void reverse(struct kymo_pair *pairs, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {

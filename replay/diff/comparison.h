@@ -2,9 +2,9 @@
 /*
  * Two histories that are compared, and the differences that were found.
  *
- * Equal activations are told by their hash.  Of two that differ what they did themselves is aligned, and calls of the same function
- * in the same line that differ are compared in turn.  A difference is where two aligned activations did not do the same; the same
- * one found again is counted.
+ * Equal activations have the same hash. If two differ, their own tokens are aligned, and calls of the same function in the same line
+ * that differ are compared in turn. A difference is a place where two aligned activations did not do the same; a repeated difference
+ * is counted.
  */
 #ifndef KYMO_REPLAY_DIFF_COMPARISON_H
 #define KYMO_REPLAY_DIFF_COMPARISON_H
@@ -22,7 +22,7 @@ enum kymo_difference_kind {
 	KYMO_DIFFER_PROCESS,   /* a process that only one side has */
 	KYMO_DIFFER_ENDING,    /* the process ended in another way */
 	KYMO_DIFFER_ORDER,     /* of threads */
-	KYMO_DIFFER_UNKNOWN,   /* something is missing there on one side or both: it is not known whether they differ */
+	KYMO_DIFFER_UNKNOWN,   /* events are missing on one side or both: it is not known whether they differ */
 };
 
 #define KYMO_CALLS_TOLD 4
@@ -34,18 +34,18 @@ struct kymo_differing {
 	struct kymo_position at;     /* where it went another way, or what it did instead */
 	uint8_t kind;		     /* enum kymo_token_kind of that */
 	bool is_missing;	     /* it is not known what that is */
-	bool is_own;		     /* what is there has no like on the other side */
+	bool is_own;		     /* it has no match on the other side */
 	uint32_t code;		     /* of the frame; 0: not known */
 	struct kymo_position begin;  /* of the frame's activation; n is 0: not known */
-	int32_t line;		     /* the next that it ran, or KYMO_LINE_NONE */
+	int32_t line;		     /* the next line that it ran, or KYMO_LINE_NONE */
 	struct kymo_position common; /* the last line that both ran before */
 	int32_t common_line;	     /* or KYMO_LINE_NONE */
 	int32_t earlier[KYMO_LINES_BEFORE]; /* lines that both ran before that, the last one first */
-	uint64_t lines, calls, rounds; /* that it alone has; times around the loop */
+	uint64_t lines, calls, rounds; /* that only this side has; rounds of the loop */
 	uint32_t called[KYMO_CALLS_TOLD]; /* codes */
 	uint32_t called_count;
 	bool has_raise;
-	struct kymo_position raise; /* the first exception that it alone has */
+	struct kymo_position raise; /* the first exception that only this side has */
 	size_t process; /* of KYMO_DIFFER_PROCESS and _ENDING: in definitions.processes */
 };
 
@@ -64,7 +64,7 @@ struct kymo_difference {
 	struct kymo_differing sides[2];
 	struct kymo_interruption interruption; /* of KYMO_DIFFER_ORDER: of the side that has it */
 	uint64_t count;
-	uint64_t key; /* the same for differences that are told as one */
+	uint64_t key; /* the same for differences that are reported as one */
 	size_t outer; /* the difference before it in an activation around it; SIZE_MAX: none */
 	bool is_library;
 	bool is_unaligned; /* what follows was too different to be aligned */
@@ -79,7 +79,7 @@ struct kymo_pair {
 	size_t outer;
 };
 
-/* Tokens of two threads that follow each other and are the same, one by one. */
+/* A stretch of tokens that are the same, one by one, in two threads. */
 struct kymo_aligned {
 	const struct kymo_thread_tree *trees[2];
 	struct kymo_position begin[2]; /* n is 0: of all that there is */
@@ -103,7 +103,7 @@ struct kymo_comparison {
 	size_t pair_count, pair_capacity;
 	struct kymo_alignment alignment, inner;
 	struct kymo_window windows[2];
-	bool wants_aligned; /* keep what is the same in @aligned, for whoever compares more than tokens */
+	bool wants_aligned; /* keep equal stretches in @aligned, for comparing more than tokens */
 	struct kymo_aligned *aligned;
 	size_t aligned_count, aligned_capacity;
 	uint64_t total; /* tokens of both sides */
@@ -124,10 +124,10 @@ int kymo_compare(struct kymo_comparison *comparison);
 void kymo_comparison_release(struct kymo_comparison *comparison);
 KYMO_MUST_CHECK
 int kymo_comparison_add_pair(struct kymo_comparison *comparison, const struct kymo_pair *pair);
-/* Add @aligned, if they are wanted; from a number of them on no more is kept. */
+/* Add @aligned, if wanted; only a limited number is kept. */
 KYMO_MUST_CHECK
 int kymo_comparison_add_aligned(struct kymo_comparison *comparison, const struct kymo_aligned *aligned);
-/* Add @difference, or count it with one of its key that is there.  Its number, or SIZE_MAX: there is no more room. */
+/* Add @difference, or count it with an existing one of the same key. Returns its number; SIZE_MAX: no more room. */
 size_t kymo_comparison_add(struct kymo_comparison *comparison, const struct kymo_difference *difference);
 
 static inline const struct kymo_side_code *kymo_comparison_code(const struct kymo_comparison *comparison, size_t side,

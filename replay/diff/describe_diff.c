@@ -24,7 +24,7 @@ static const char *const what_names[] = {
 	[KYMO_TOKEN_RETURN] = "return", [KYMO_TOKEN_YIELD] = "yield", [KYMO_TOKEN_UNWIND] = "unwind", [KYMO_TOKEN_RERAISE] = "raise", [KYMO_TOKEN_MISSING] = "end",
 };
 
-/* Of so many differences it is told what variables held: they are looked for in chunks that are decoded again. */
+/* The number of differences reported with values of variables, which takes decoding chunks again. */
 #define VALUES_TOLD 32U
 
 static const struct kymo_content *content_of(const struct kymo_describing *describing, size_t side, uint32_t code)
@@ -59,7 +59,7 @@ static json_t *code_line(struct kymo_describing *describing, size_t side, const 
 	return kymo_describe_place(describing, side, at->code ? at->code->content : NULL, at->line);
 }
 
-/* The first lines that ran where the exception was caught, if that is in code that is of no library. */
+/* The first lines that ran where the exception was caught, if that is not library code. */
 static json_t *handler(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	const struct kymo_side *of = kymo_describe_side(describing, side);
@@ -118,7 +118,7 @@ static json_t *body(struct kymo_describing *describing, size_t side, const struc
 	return result || !first.code ? json_null() : code_line(describing, side, &first);
 }
 
-/* Where a thread was killed, the lines that may have run then; null where it was not, or nothing is known. */
+/* Where a thread was killed, the lines that may have run after its last event; null if it was not, or nothing is known. */
 static json_t *may_have_run(struct kymo_describing *describing, size_t side, const struct kymo_differing *own)
 {
 	struct kymo_code_line lines[2];
@@ -382,7 +382,7 @@ static json_t *describe_notes(const struct kymo_describing *describing)
 	return notes;
 }
 
-/* True if another text has the name of the one at @index: a name is all that there is to tell them apart. */
+/* True if another text has the same name as the one at @index: nothing but the name identifies them. */
 static bool is_one_of_several(const struct kymo_shelf *shelf, size_t index)
 {
 	for (size_t i = 0; i < shelf->count; i++)

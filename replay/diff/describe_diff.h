@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* For the files that make the report: parts of it.  What they return is the caller's. */
+/* Parts of the report, for the files that make it. The caller owns what they return. */
 #ifndef KYMO_REPLAY_DIFF_DESCRIBE_DIFF_H
 #define KYMO_REPLAY_DIFF_DESCRIBE_DIFF_H
 
@@ -26,11 +26,11 @@ json_t *kymo_describe_text(const char *value);
 json_t *kymo_describe_number(uint64_t value);
 json_t *kymo_describe_line(int64_t line);
 json_t *kymo_describe_position(struct kymo_position at);
-/* A place in a file, with what stands there. */
+/* A place in a file, with its text. */
 json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line);
 json_t *kymo_describe_thread(const struct kymo_describing *describing, size_t side, size_t stream);
 
-/* What variables of the frame that both were in held where they parted, if it was not the same; null: values are not compared. */
+/* The variables that differed, in the frame where the sides parted; null: values are not compared. */
 json_t *kymo_describe_parting(struct kymo_describing *describing, const struct kymo_difference *difference);
 /* Values that differ before the first divergence, or at all; null: values are not compared. */
 json_t *kymo_describe_findings(struct kymo_describing *describing);

@@ -64,7 +64,7 @@ json_t *kymo_describe_position(struct kymo_position at)
 	return json_pack("{s:o, s:o}", "n", kymo_describe_number(at.n), "k", kymo_describe_number(at.k));
 }
 
-/* A place in a file, with what stands there. */
+/* A place in a file, with its text. */
 json_t *kymo_describe_place(struct kymo_describing *describing, size_t side, const struct kymo_content *content, int64_t line)
 {
 	const struct kymo_side *of = kymo_describe_side(describing, side);

@@ -9,7 +9,7 @@
 #include "replay/trace/line_table.h"
 
 #define VARIABLES 16U
-/* So far a frame's first event is looked for in what is decoded again. */
+/* How far a frame's first event is searched for in what is decoded again. */
 #define CHUNKS_BACK 16U
 
 static const char *const side_names[] = {"pass", "fail"};
@@ -20,7 +20,7 @@ static const char *const *ignored_of(const struct kymo_describing *describing)
 	return describing->diff->options->ignored_values ? describing->diff->options->ignored_values : nothing;
 }
 
-/* As docs/guide/values.md has it. */
+/* As in docs/guide/values.md. */
 static json_t *value(const struct kymo_value_tree *tree, uint32_t number, const struct kymo_traced_process *process)
 {
 	const struct kymo_value *found = kymo_value_at(tree, number);
@@ -73,7 +73,7 @@ static json_t *describe_pair(const struct kymo_describing *describing, const str
 	return described;
 }
 
-/* Read both states again; the result is null where they are alike, or not known.  @has_time: a clock was read in both frames. */
+/* Read both states again; the result is null if they are alike or not known. @has_time: a clock was read in both frames. */
 static json_t *describe_states(struct kymo_describing *describing, struct kymo_owner *const owners[2],
 			       const struct kymo_variable_state *const states[2], bool has_time)
 {
@@ -117,7 +117,7 @@ struct parting {
 	struct kymo_position entered; /* the frame was, by this event */
 };
 
-/* Go on to where the sides part.  The token there tells what the line before it did, if it is of the same frame. */
+/* Go on to where the sides part. The token there has the effects of the line before it, if it is of the same frame. */
 static int go_to(struct kymo_value_side *side, const struct kymo_differing *own, uint64_t *common, struct kymo_error *error)
 {
 	const struct kymo_token *next = NULL;
@@ -139,7 +139,7 @@ static int go_to(struct kymo_value_side *side, const struct kymo_differing *own,
 	return result < 0 ? result : 0;
 }
 
-/* What the frame holds in which @own parted, in @side.  1; 0: it is not known; or a negative errno. */
+/* The variables of the frame in which @own parted, to @side. 1; 0: not known; or a negative errno. */
 static int read_frame(struct kymo_describing *describing, size_t number, const struct kymo_differing *own, struct kymo_value_side *side,
 		      struct parting *parting)
 {
@@ -152,7 +152,7 @@ static int read_frame(struct kymo_describing *describing, size_t number, const s
 
 	if (!result)
 		frame = find_frame(&forest->side, &look, own->code);
-	/* All that the frame has is told with its first record of each chunk. */
+	/* The frame's first record in each chunk has all its variables. */
 	if (frame) {
 		parting->entered = own->begin.n ? own->begin : frame->entered;
 		if (frame->line_at.n && frame->line_at.n < start.n)
@@ -172,7 +172,7 @@ static int read_frame(struct kymo_describing *describing, size_t number, const s
 	return result ? result : 1;
 }
 
-/* What may have changed unnoticed is compared only where both sides told it at the same time. */
+/* A value that may have changed unnoticed is compared only if both sides recorded it at the same time. */
 static bool are_comparable(const struct kymo_variable_state *const states[2], const struct parting partings[2])
 {
 	const struct parting *a = &partings[0], *b = &partings[1];

@@ -16,7 +16,7 @@ static const Kymo__Config *config_of(const struct kymo_side *side)
 	(UINT64_C(1) << KYMO_LINE | UINT64_C(1) << KYMO_PY_START | UINT64_C(1) << KYMO_PY_RETURN | UINT64_C(1) << KYMO_RAISE | \
 	 UINT64_C(1) << KYMO_PY_UNWIND)
 
-/* What both hold must be the same: a line that was not recorded is no line that did not run. */
+/* Both must hold the same kinds of events: a line that was not recorded may have run. */
 static int check_profiles(const struct kymo_diff *diff)
 {
 	const Kymo__Config *a = config_of(&diff->comparison.forests[0].side), *b = config_of(&diff->comparison.forests[1].side);
@@ -99,7 +99,7 @@ int kymo_diff_run(struct kymo_diff *diff, const struct kymo_diff_options *option
 		result = kymo_diff_match(diff);
 	if (!result)
 		result = kymo_compare(comparison);
-	/* In what order threads run is no difference as long as it makes none. */
+	/* The order of threads does not count as a difference unless it causes one. */
 	if (!result && !kymo_diff_is_same(diff))
 		result = kymo_diff_find_orders(diff);
 	if (!result && kymo_diff_has_values(diff))

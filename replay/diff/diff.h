@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two recorded runs, and where they parted.
+ * Comparing two recorded runs.
  *
  *   side.h         names of code that mean the same in both
  *   tokens.h       a thread's history without what differs by nature
@@ -28,10 +28,10 @@ struct kymo_diff_options {
 	const struct kymo_ignored *ignored; /* ends with a NULL file */
 	const char *const *sources; /* see kymo_sides_identify() */
 	const char *const *ignored_values; /* globs of names whose values are not compared; ends with NULL */
-	bool without_values;  /* those that were recorded are not compared */
+	bool without_values;  /* recorded values are not compared */
 	bool values_differ;   /* two runs are not the same if values alone differ */
-	size_t limit;	      /* differences that are told */
-	bool has_sources;     /* tell the sources of files in which there is a difference, too */
+	size_t limit;	      /* most differences that are reported */
+	bool has_sources;     /* add the sources of files with a difference */
 };
 
 struct kymo_diff {
@@ -70,7 +70,7 @@ void kymo_diff_put_text(FILE *out, const json_t *report, bool has_colour);
 /* Set the ranges of all threads of a side: all, or what belongs to @test. */
 KYMO_MUST_CHECK
 int kymo_diff_choose_part(struct kymo_forest *forest, const char *test, bool wants_last, struct kymo_error *error);
-/* Find each other's processes and threads; what only one side has is a difference. */
+/* Pair the processes and threads; one that only one side has is a difference. */
 KYMO_MUST_CHECK
 int kymo_diff_match(struct kymo_diff *diff);
 /* Threads that were interrupted in the middle of what another ran meanwhile, on one side alone. */

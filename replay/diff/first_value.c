@@ -17,13 +17,13 @@
 struct finding {
 	struct kymo_diff *diff;
 	struct kymo_value_findings *found; /* of this thread */
-	struct kymo_differing_value library; /* the first one that is in none but libraries; states[0].told.n is 0: none */
+	struct kymo_differing_value library; /* the first one that is only in libraries; states[0].told.n is 0: none */
 	size_t most; /* as many are enough */
 	struct kymo_value_side sides[2];
 	struct memo {
 		uint64_t hashes[2];
 	} memo[1 << MEMO_BITS]; /* pairs that are not known to differ */
-	uint64_t known[1 << KNOWN_BITS]; /* variables that are told, or ignored */
+	uint64_t known[1 << KNOWN_BITS]; /* variables that were reported, or are ignored */
 	uint64_t durations[1 << DURATION_BITS]; /* hashes of times that passed, of the second side: they may be handed on */
 	uint32_t *reads;
 };
@@ -104,7 +104,7 @@ static void add(struct finding *finding, const struct kymo_variable_state *const
 		finding->library = value;
 }
 
-/* How long something took: where a clock was read, or handed on from there. */
+/* A duration: from where a clock was read, or passed on from there. */
 static bool are_durations(struct finding *finding, const struct kymo_value_pair *pair)
 {
 	uint64_t hash, *known;
@@ -118,7 +118,7 @@ static bool are_durations(struct finding *finding, const struct kymo_value_pair 
 	return *known == hash;
 }
 
-/* Their hashes differ: that says little of what was cut, redacted or refers to itself. */
+/* Their hashes differ, which means little for values that were cut, are redacted or refer to themselves. */
 static int compare_again(struct finding *finding, const struct kymo_variable_state *const states[2])
 {
 	const struct kymo_comparison *comparison = &finding->diff->comparison;
@@ -152,7 +152,7 @@ static bool is_known_kind(const struct kymo_variable_state *state)
 	return state->kind != KYMO_VALUE_REDACTED && state->kind != KYMO_VALUE_CUT;
 }
 
-/* It is what the variable holds now, not what it held when it was told. */
+/* It is the variable's value now, not the one when it was recorded. */
 static bool is_fresh(const struct kymo_value_side *side, const struct kymo_variable_state *state)
 {
 	return !state->may_be_stale || state->index == side->index;
@@ -259,7 +259,7 @@ static int walk(struct finding *finding, const struct kymo_aligned *aligned, siz
 		result = seek(finding, 1, until->sides[1].at);
 		finding->found->has_lines_before = result >= 0;
 		finding->found->lines = finding->sides[1].lines;
-		/* Not the one that it ran instead. */
+		/* Not the line that it ran instead. */
 		if (result > 0 && finding->sides[1].token.is.kind == KYMO_TOKEN_LINE)
 			finding->found->lines--;
 	}
@@ -356,7 +356,7 @@ int kymo_diff_find_values(struct kymo_diff *diff)
 	finding->most = KYMO_VALUES_TOLD;
 	finding->reads = &reads;
 	result = kymo_report_find_first(diff, &first, diff->error);
-	/* If libraries alone differ, all that other code does is the same. */
+	/* If only libraries differ, all that other code does is the same. */
 	if (!result && first != SIZE_MAX && !comparison->differences[first].is_library)
 		until = &comparison->differences[first];
 	if (comparison->aligned_count)

@@ -2,8 +2,8 @@
 /*
  * Values that differ while both runs still do the same: the cause of a divergence is usually among them.
  *
- * Both threads are gone through together where their tokens are aligned, and what variables hold is compared whenever one side tells
- * of them.  Each variable is told once.
+ * Both threads are walked together where their tokens are aligned, and variables are compared whenever one side records their
+ * values. Each variable is reported once.
  */
 #ifndef KYMO_REPLAY_DIFF_FIRST_VALUE_H
 #define KYMO_REPLAY_DIFF_FIRST_VALUE_H
@@ -12,7 +12,7 @@
 
 #define KYMO_VALUES_TOLD 4U
 
-/* A variable that does not hold the same on both sides. */
+/* A variable with different values on both sides. */
 struct kymo_differing_value {
 	size_t streams[2];
 	struct kymo_variable_state states[2];
@@ -27,7 +27,7 @@ struct kymo_value_findings {
 	bool has_lines_before;
 	uint64_t lines; /* that the second side's thread had run at the first divergence */
 	uint64_t compared; /* values of one side */
-	bool has_more; /* that could have been compared, and were not */
+	bool has_more; /* more values could have been compared */
 };
 
 /* Values of two states, read again and compared; the walkers are open. */

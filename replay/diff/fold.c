@@ -5,7 +5,7 @@
 
 #include "replay/trace/line_table.h"
 
-/* A block has so many items at least, and at most; between these it ends at an item whose key has no bit of the mask. */
+/* Least and most items of a block; between these it ends at an item whose key has no bit of the mask. */
 #define LEAST_ITEMS 512U
 #define MOST_ITEMS 8192U
 #define END_MASK 1023U

@@ -3,8 +3,8 @@
  * Tokens folded into activations: each gets a hash over its own tokens and the hashes of those that it called.
  *
  * An activation ends with the token that leaves it, or where a token shows that it is gone: one of a lower depth, an entry at its
- * depth, or one of another code object at its depth.  A token that is deeper than the activations that are open opens what is
- * missing: they were there before anything was told.
+ * depth, or one of another code object at its depth. A token deeper than the open activations opens the missing ones: they were on
+ * the stack before the first token.
  */
 #ifndef KYMO_REPLAY_DIFF_FOLD_H
 #define KYMO_REPLAY_DIFF_FOLD_H
@@ -26,18 +26,18 @@ struct kymo_activation {
 	uint8_t left;  /* enum kymo_token_kind of its end, or KYMO_CUT */
 	bool is_incomplete; /* something is missing in it */
 	int32_t line; /* the first that ran */
-	uint32_t number; /* for who keeps them */
+	uint32_t number; /* for the code that keeps them */
 };
 
 /*
- * A stretch of what one activation did itself, as items: its own tokens, and its calls.  Where it ends is decided by what it
- * holds, so that equal stretches of two activations are cut alike, whatever comes before them.
+ * A stretch of one activation's items: its own tokens, and its calls. Its end is decided by its contents, so that equal stretches of
+ * two activations are cut alike, whatever comes before them.
  */
 struct kymo_block {
 	struct kymo_position of; /* where its activation begins, and its depth */
 	uint32_t depth;
 	bool is_unwound; /* its last item is a call that an exception left */
-	int32_t last_line; /* that the activation ran in it; KYMO_LINE_NONE: none */
+	int32_t last_line; /* the last line that the activation ran in it; KYMO_LINE_NONE: none */
 	uint64_t last_line_key;
 	struct kymo_position last_line_at;
 	struct kymo_position begin; /* the first token of its first item */
@@ -70,7 +70,7 @@ void kymo_fold_release(struct kymo_fold *fold);
  * level, if @is_single.
  */
 bool kymo_fold_take(struct kymo_fold *fold, const struct kymo_token *token, bool is_single);
-/* The same of tokens that are told as one run: see kymo_token_run.  They are taken, or fold->is_short is set. */
+/* The same for the tokens of one run: see kymo_token_run. They are taken, or fold->is_short is set. */
 void kymo_fold_take_run(struct kymo_fold *fold, const struct kymo_token *tokens, size_t count);
 /* There are no more tokens. */
 void kymo_fold_end(struct kymo_fold *fold);

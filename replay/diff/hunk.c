@@ -21,7 +21,7 @@ static bool is_shown(const struct kymo_comparison *comparison, size_t side, uint
 	return !kymo_comparison_code(comparison, side, code)->is_library;
 }
 
-/* A call that @side alone made here, and the other elsewhere in the same activation, is compared with that. */
+/* A call that only @side made here is compared with the same call elsewhere in the other's activation. */
 static int match_moved(struct kymo_hunk *hunk, size_t side, const struct kymo_item *item)
 {
 	struct kymo_moved *others = &hunk->moved[1 - side], *own = &hunk->moved[side];
@@ -51,14 +51,14 @@ static int match_moved(struct kymo_hunk *hunk, size_t side, const struct kymo_it
 	return 0;
 }
 
-/* What a scheduler calls, it may call in another order. */
+/* A scheduler may make its calls in another order. */
 static bool may_move(const struct kymo_hunk *hunk, size_t side, const struct kymo_item *item)
 {
 	return item->kind == KYMO_TOKEN_ENTER && is_shown(hunk->comparison, side, item->code) &&
 	       (!hunk->code[side] || !is_shown(hunk->comparison, side, hunk->code[side]));
 }
 
-/* A call of a library is left by an exception, into code that is of none. */
+/* An exception leaves a call of a library, into other code. */
 static bool comes_out_of_library(const struct kymo_hunk *hunk, size_t side)
 {
 	return !is_shown(hunk->comparison, side, hunk->last_call[side].code) && is_shown(hunk->comparison, side, hunk->code[side]);
@@ -225,7 +225,7 @@ static enum kymo_difference_kind kind_of(const struct kymo_hunk *hunk)
 {
 	const struct kymo_hunk_side *a = &hunk->sides[0], *b = &hunk->sides[1];
 
-	/* What one side did while it is not known what the other did may be the same. */
+	/* Where it is not known what one side did, the other may have done the same. */
 	if (a->is_incomplete || b->is_incomplete || (hunk->has_missing[0] && !a->items) || (hunk->has_missing[1] && !b->items))
 		return KYMO_DIFFER_UNKNOWN;
 	/* Nor how what comes first behind the gap began. */
@@ -365,7 +365,7 @@ static int add_passed(struct kymo_hunk *hunk, size_t side, const struct kymo_dif
 	return 0;
 }
 
-/* True: it follows from an exception that has been told, or is where that was raised. */
+/* True: it follows from an exception that was already reported, or is where that was raised. */
 static bool is_consequence(const struct kymo_hunk *hunk, enum kymo_difference_kind kind)
 {
 	if (hunk->is_behind_exception && !hunk->is_behind_library)
@@ -373,7 +373,7 @@ static bool is_consequence(const struct kymo_hunk *hunk, enum kymo_difference_ki
 	return kind == KYMO_DIFFER_LEFT && (hunk->has_exception[0] || hunk->has_exception[1]);
 }
 
-/* A library's call of code that is of none, but not the steps of coroutines: in which order an event loop takes them is its own. */
+/* A library's call of other code, except the steps of coroutines: their order is up to the event loop. */
 static bool calls_shown(const struct kymo_hunk *hunk, size_t side)
 {
 	const struct kymo_hunk_side *own = &hunk->sides[side];
@@ -396,11 +396,11 @@ int kymo_hunk_flush(struct kymo_hunk *hunk, const struct kymo_item *left_next, c
 	difference.kind = kind_of(hunk);
 	difference.sides[0] = describe(hunk, 0, left_next);
 	difference.sides[1] = describe(hunk, 1, right_next);
-	/* Whatever is called below all frames is the interpreter's own, but for what a thread or a program begins with. */
+	/* A call below all frames is the interpreter's own, except the one with which a thread or a program begins. */
 	difference.is_library = !is_shown(hunk->comparison, 0, hunk->code[0]) && !is_shown(hunk->comparison, 1, hunk->code[1]) &&
 				!calls_shown(hunk, 0) && !calls_shown(hunk, 1);
 	difference.key = key_of(hunk, &difference);
-	/* What an exception does on its way is told where it was raised, and where it came out of a library. */
+	/* The path of an exception is reported where it was raised, and where it came out of a library. */
 	if (difference.kind == KYMO_DIFFER_UNKNOWN) {
 		hunk->comparison->unknown++;
 		kymo_comparison_add(hunk->comparison, &difference);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What lies between two places where aligned activations did the same; and what to call it. */
+/* The items between two places where aligned activations did the same, and how to classify them. */
 #ifndef KYMO_REPLAY_DIFF_HUNK_H
 #define KYMO_REPLAY_DIFF_HUNK_H
 
@@ -25,10 +25,10 @@ struct kymo_hunk {
 	struct kymo_item common_line[2]; /* the last line that both ran */
 	bool has_common_line;
 	bool is_behind_exception; /* the last thing that both did is a call that an exception left, on one side or both */
-	bool is_behind_library;	  /* and it is of a library, called by what is none */
+	bool is_behind_library;	  /* and it is of a library, called by other code */
 	bool has_missing[2];	  /* something is, from here or before on */
 	bool is_behind_missing;	  /* the last thing that both did is a call in which something is missing, on one side or both */
-	bool has_exception[2];	  /* that the other does not have has been told: it may go on */
+	bool has_exception[2];	  /* an exception that the other does not have was reported: it may continue */
 	struct kymo_item earlier[2][KYMO_LINES_BEFORE]; /* lines that both ran before that one, the last one first */
 	struct kymo_moved {	  /* calls that one side alone made here: the other may make them later */
 		struct kymo_item items[16];

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Comparisons of nodes in one value: beyond that, whether they differ is not known. */
+/* Most comparisons of nodes in one value; beyond that, whether they differ is not known. */
 #define STEPS 200000U
-/* Nodes, or keys, that one is looked for in. */
+/* Most nodes, or keys, searched for one. */
 #define SEARCHED 4096U
 #define SEARCHED_KEYS 512U
-/* Values in values that are gone into. */
+/* Most levels of nested values. */
 #define LEVELS 32U
 
 static const struct kymo_value *at(const struct kymo_value_tree *tree, uint32_t number)
@@ -165,7 +165,7 @@ static const struct kymo_value *node(const struct comparing *comparing, size_t s
 	return at(comparing->sides[side].tree, number);
 }
 
-/* These are not alike, and nothing in them is told instead. */
+/* These differ as a whole, and nothing in them is reported instead. */
 static enum kymo_likeness differ(const struct comparing *comparing, uint32_t left, uint32_t right)
 {
 	comparing->sides[0].number = left;
@@ -270,7 +270,7 @@ static enum kymo_likeness compare_lists(struct comparing *comparing, uint32_t le
 			put_path(comparing, step);
 		one = compare(comparing, i, j, level + 1);
 		if (one == KYMO_NOT_ALIKE)
-			/* What is told of an exception or a range is told as a whole, and so are lists of another length. */
+			/* Exceptions, ranges and lists of another length are reported as a whole. */
 			return has_path && a->count == b->count ? one : (go_back(comparing, length), differ(comparing, left, right));
 		go_back(comparing, length);
 		if (one == KYMO_NOT_KNOWN)

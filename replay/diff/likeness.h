@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Whether two values of two runs are the same, as far as what was recorded of them tells.
+ * Whether two values of two runs are the same, as far as they were recorded.
  *
- * What differs from run to run by nature is no difference: identities, the order of sets and of keys, and noise.
+ * What differs from run to run by nature does not count: identities, the order of sets and of keys, and noise.
  */
 #ifndef KYMO_REPLAY_DIFF_LIKENESS_H
 #define KYMO_REPLAY_DIFF_LIKENESS_H
@@ -12,7 +12,7 @@
 /* Values with the same hash are the same; those with another one may still be. */
 uint64_t kymo_likeness_hash(struct kymo_owner *owner, const struct kymo_value_tree *tree, uint32_t number);
 
-/* What it holds may have changed without its being told again: something in it can be changed by itself. */
+/* It may have changed without a new record: something in it is mutable. */
 bool kymo_value_may_be_stale(const struct kymo_value_tree *tree, uint32_t number);
 
 enum kymo_likeness {

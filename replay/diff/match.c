@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which process and which thread of one run is which of the other.
+ * Pairing the processes and threads of two runs.
  *
  * Processes are the same by how they came to be and by their commands, in the order in which they began; threads by their names, by the
  * function that they began with, and by that order.
@@ -51,7 +51,7 @@ static int compare_keyed(const void *left, const void *right)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Make partners of those with the same key. */
+/* Pair those with the same key. */
 static void match_keyed(struct keyed *const lists[2], const size_t counts[2], size_t *left_partners, size_t *right_partners)
 {
 	size_t i = 0, j = 0;
@@ -90,7 +90,7 @@ static int match_processes(struct kymo_diff *diff)
 				  calloc(sides[1]->process_count + 1, sizeof(struct keyed))};
 	bool has_one = sides[0]->process_count == 1 && sides[1]->process_count == 1;
 
-	/* A process that is like none is not taken for just any, unless both sides have but one. */
+	/* A process without a match is not paired with another, unless both sides have only one. */
 	for (unsigned likeness = 0; likeness < LIKENESSES && lists[0] && lists[1]; likeness++) {
 		size_t counts[2] = {0, 0};
 
@@ -258,7 +258,7 @@ static int match_all(struct kymo_diff *diff, size_t *partner_of_right)
 	return 0;
 }
 
-/* What has no partner comes after what was compared: nothing of it can be told to be the first. */
+/* Threads without a partner come after those that were compared: none of their events can be called the first. */
 static void add_lonely(struct kymo_diff *diff, const size_t *partner_of_right)
 {
 	const struct kymo_forest *forests = diff->comparison.forests;

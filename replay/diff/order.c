@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Another order of threads: the turns of the GIL in which one thread stopped in the middle of a function, and another ran the same
- * function, or code of the same file, before the first went on.  What one side alone has is told.
+ * function, or code of the same file, before the first continued. Those that only one side has are reported.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -182,7 +182,7 @@ static void mark_common(struct finder *a, struct finder *b)
 	}
 }
 
-/* Those that @own alone has, the weightiest first; where two were in one function, only such. */
+/* Those that only @own has, most important first; if in some both threads were in one function, only those. */
 static void add(struct kymo_diff *diff, size_t side, struct finder *own)
 {
 	size_t kept = 0;

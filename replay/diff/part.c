@@ -36,7 +36,7 @@ static bool is_context(const struct kymo_forest *forest, const struct kymo_index
 	return !strncmp(text_of(forest, mark), CONTEXT, strlen(CONTEXT));
 }
 
-/* The next context of that thread is another phase of @test, and not a new attempt.  Marks that tell of no context may lie between. */
+/* The next context of that thread is another phase of @test, not a new attempt. Other marks may lie between. */
 static bool goes_on(const struct kymo_forest *forest, size_t i, const char *test)
 {
 	const struct kymo_index *index = &forest->side.index;

@@ -43,7 +43,7 @@ int kymo_look(const struct kymo_index *index, size_t stream, struct kymo_positio
 
 /* Choosing. */
 
-/* Differences that are told right beneath one that they follow from; others have their turn later. */
+/* Differences reported right below the one that causes them; others come later. */
 #define BENEATH 3U
 
 struct candidate {
@@ -60,7 +60,7 @@ static unsigned weight_of(const struct kymo_difference *difference)
 		[KYMO_DIFFER_ENDING] = 8,    [KYMO_DIFFER_UNKNOWN] = 9,
 	};
 
-	/* How a run that passed took its turns says less. */
+	/* The order of turns in a run that passed means less. */
 	if (difference->kind == KYMO_DIFFER_ORDER && !difference->sides[1].has_place)
 		return weights[KYMO_DIFFER_THREAD];
 	return weights[difference->kind];
@@ -140,7 +140,7 @@ int kymo_report_find_first(const struct kymo_diff *diff, size_t *first, struct k
 	return result || *first != SIZE_MAX ? result : find_earliest(diff, true, first, error);
 }
 
-/* Tell @at, and beneath it what follows from it. */
+/* Add @at, and below it what follows from it. */
 static void tell(const struct candidate *candidates, size_t count, size_t at, size_t limit, bool *is_told,
 		 struct kymo_report *report)
 {

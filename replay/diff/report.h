@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which differences are told, and in what order.
+ * Which differences are reported, and in what order.
  *
- * First comes the first divergence: of those in code that is no library's, or else of all, the one that came first in the second run.
- * Then exceptions and ways of ending, branches, calls, loops, threads, each in the order in which they came; those of libraries behind
- * all others.  A few that follow from another, in an activation that was called after it, are told right beneath that.
+ * First comes the first divergence: the one that came first in the second run, outside libraries if there is any. Then exceptions
+ * and ways of ending, branches, calls, loops, threads, each in the order in which they came; those of libraries come last. A few
+ * that follow from another, in an activation called after it, are listed right below it.
  */
 #ifndef KYMO_REPLAY_DIFF_REPORT_H
 #define KYMO_REPLAY_DIFF_REPORT_H
@@ -15,7 +15,7 @@
 struct kymo_report {
 	size_t *order; /* numbers of differences */
 	size_t count;
-	size_t more; /* that are not among these */
+	size_t more; /* number of differences left out */
 };
 
 /* Choose at most @limit.  0 or a negative errno. */
@@ -28,7 +28,7 @@ int kymo_report_find_first(const struct kymo_diff *diff, size_t *first, struct k
 
 #define KYMO_FRAMES_TOLD 64U
 
-/* What a trace tells of one moment. */
+/* The stack at one moment of a trace. */
 struct kymo_look {
 	bool is_found;
 	struct kymo_moment moment;

@@ -2,7 +2,7 @@
 /*
  * What one activation did itself, in order: its lines, branches and exceptions, and each call that it made as one item.
  *
- * Large calls are passed over by what the first pass kept of them; small ones are folded again.
+ * Large calls are skipped with the results of the first pass; small ones are folded again.
  */
 #ifndef KYMO_REPLAY_DIFF_SEQUENCE_H
 #define KYMO_REPLAY_DIFF_SEQUENCE_H

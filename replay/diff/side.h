@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One of the two runs that are compared, and what its code objects are called on both sides.
+ * One of the two compared runs, and names of its code objects that both sides share.
  *
  * Nothing that differs from run to run names a code object: it is known by its file, its qualified name and its content.
  * A file is known by its path below the folder that the recording began in, or below site-packages, or below the standard
@@ -12,10 +12,10 @@
 #include "replay/index/index.h"
 #include "replay/trace/sources.h"
 
-/* What becomes of the events of a code object. */
+/* How the events of a code object are treated. */
 enum kymo_treatment {
 	KYMO_SHOWN,
-	KYMO_PASSED_THROUGH, /* left out; what it calls is taken for calls of its caller */
+	KYMO_PASSED_THROUGH, /* left out; its calls count as calls of its caller */
 	KYMO_LEFT_OUT,	     /* left out, with everything that it calls */
 };
 
@@ -27,7 +27,7 @@ struct kymo_side_code {
 	uint32_t text_count;
 	int32_t base_line; /* lines are counted from here */
 	uint8_t treatment; /* enum kymo_treatment */
-	bool is_library;   /* of site-packages, the standard library, or none of a file */
+	bool is_library;   /* of site-packages or the standard library, or not in a file */
 	bool has_changed;  /* the other side has another version of it, or none */
 	bool has_no_branches; /* one side recorded its lines instead */
 };

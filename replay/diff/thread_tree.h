@@ -2,8 +2,8 @@
 /*
  * The first pass over a thread: the hash of its history, of every activation that is large, and what ran in each turn of the GIL.
  *
- * Small activations are not kept: whoever wants one decodes it again.  How small that is, grows with what there is, so that
- * a side has at most KYMO_MAX_NODES of them.
+ * Small activations are not kept, but decoded again when needed. The limit grows with the run, so that a side keeps at most
+ * KYMO_MAX_NODES.
  */
 #ifndef KYMO_REPLAY_DIFF_THREAD_TREE_H
 #define KYMO_REPLAY_DIFF_THREAD_TREE_H

@@ -258,7 +258,7 @@ static void take_steps(struct kymo_token_walk *walk, const struct kymo_skipped *
 	struct kymo_walker *walker = &walk->walker;
 	struct kymo_skipped first = *skipped;
 
-	/* The stack is told of the first alone: the others move nothing but lines. */
+	/* Only the first updates the stack: the others only change lines. */
 	first.kind = KYMO_KIND_SPECIAL;
 	first.step_count = first.step_count > 0;
 	if (skipped->is_unknown || !is_on_top(walk, skipped->steps_code_id)) {
@@ -353,7 +353,7 @@ static void settle_depth(struct kymo_token_walk *walk, struct kymo_chunk_depth *
 	follow(walk);
 }
 
-/* An index that is older than the damage says that nothing is missing; who begins with this chunk must know it. */
+/* An index older than the damage says that nothing is missing; a walk that begins with this chunk must know better. */
 static void note_gap(const struct kymo_token_walk *walk)
 {
 	const struct kymo_token_walking *how = walk->how;

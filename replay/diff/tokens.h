@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The history of one thread as tokens that mean the same on both sides.
+ * The history of one thread as tokens that can be compared between the sides.
  *
  * A token says what happened in which frame, by its depth among the frames that are shown: entries and ends of activations,
  * lines, ways of branches, exceptions.  Its key holds no number of this run.  Nothing else of a trace is compared.
@@ -65,7 +65,7 @@ struct kymo_token_run {
 	size_t count;
 	uint64_t slice; /* number of the turn; 0: not known */
 	uint32_t interpreter;
-	const struct kymo_values *values; /* of the only token, while it is told; NULL: none, or not wanted */
+	const struct kymo_values *values; /* of the only token, during the call; NULL: none, or not wanted */
 	const struct kymo_code *values_code; /* that names them; NULL: not known */
 };
 /* False: no more. */
@@ -82,7 +82,7 @@ struct kymo_token_walking {
 	const bool *pauses; /* kymo_tokens_go_on() returns soon after @take has set it; may be NULL */
 };
 
-/* Tell of all tokens of these chunks in the range.  0 or a negative errno. */
+/* Pass on all tokens of these chunks in the range. 0 or a negative errno. */
 KYMO_MUST_CHECK
 int kymo_tokens_walk(const struct kymo_token_walking *walking, struct kymo_error *error);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the variables of one thread hold while it is gone through, token by token.
+ * The values of the variables of one thread, token by token.
  *
- * Of a value its hash is kept, and where it was told.  Records tell what changed or all there is; what is compared is what
- * follows from them.
+ * For each value, its hash and the event that recorded it are kept. Records contain changes or all variables; the resulting values
+ * are compared.
  */
 #ifndef KYMO_REPLAY_DIFF_VALUE_SIDE_H
 #define KYMO_REPLAY_DIFF_VALUE_SIDE_H
@@ -30,7 +30,7 @@ struct kymo_value_frame {
 	size_t first;  /* of its variables; those of the frame on top go on to the end */
 };
 
-/* A token, and what was told with it: bindings of value_side.told. */
+/* A token with its recorded values: bindings of value_side.told. */
 struct kymo_value_token {
 	struct kymo_token is;
 	uint32_t first, count;
@@ -41,7 +41,7 @@ struct kymo_value_side {
 	struct kymo_forest *forest;
 	const struct kymo_thread_tree *tree;
 	struct kymo_owner owner;
-	bool has_arguments_alone; /* variables are told where a call begins, and not when they change */
+	bool has_arguments_alone; /* variables are recorded where a call begins, not when they change */
 	bool wants_none; /* tokens alone, from the next part on */
 	/* the token that was taken last: kymo_value_side_next() */
 	struct kymo_value_token token;
