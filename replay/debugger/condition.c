@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A condition is an expression in Python's syntax or, where it has what that has not, one of SQL, which knows no variables: `like`,
- * `between`, functions.
+ * A condition is an expression in Python's syntax or, for `like`, `between` and functions, one in SQL, which has no variables.
  */
 #include "replay/debugger/condition.h"
 
@@ -34,11 +33,11 @@ struct kymo_condition {
 	unsigned slices; /* of work at this hit */
 };
 
-/* Of the database's machine: a condition that somebody has a use for takes some dozen instructions. */
+/* Instructions of the database's machine: a useful condition takes some dozen. */
 #define SLICE_INSTRUCTIONS 10000
 #define MAX_SLICES 100
 
-/* Joins of joins would never end: what takes that long is given up. */
+/* Joins of joins would never end: evaluation stops after this long. */
 static int count_slice(void *context)
 {
 	struct kymo_condition *condition = context;
@@ -58,13 +57,13 @@ static int authorize(void *context, int action, const char *first, const char *s
 	return action == SQLITE_SELECT ? SQLITE_OK : SQLITE_DENY;
 }
 
-/* SQLite quotes what is left of the query, and that has lines which nobody wrote. */
+/* SQLite quotes the rest of the query, which has lines that the user did not write. */
 static void refuse(struct kymo_error *error, const char *text, const char *why)
 {
 	kymo_fail(error, -EINVAL, "'%s': %.*s", text, (int)strcspn(why, "\n"), why);
 }
 
-/* The query between @open and @close parentheses; NULL: it is none. */
+/* The query between @open and @close parentheses; NULL: not a valid one. */
 static sqlite3_stmt *prepare(sqlite3 *database, const char *open, const char *text, const char *close,
 			     struct kymo_error *error)
 {
@@ -128,7 +127,7 @@ static bool is_variable(const struct kymo_index *index, const char *name, size_t
 	return false;
 }
 
-/* What asks for a variable that nothing has would never hold. */
+/* A condition on a variable that no code has would never hold. */
 static int check_variables(const struct kymo_condition *condition, const char *text, struct kymo_error *error)
 {
 	const struct kymo_index *index = condition->index;

@@ -27,13 +27,13 @@ struct kymo_condition;
 
 /* Over what @index is of, which must outlive it; NULL: over these names alone.  NULL: @text is none; @error says why. */
 struct kymo_condition *kymo_condition_new(const char *text, struct kymo_index *index, struct kymo_error *error);
-/* From now on over @index, of what the same recording has become. */
+/* Continue over @index, of the same recording after it has grown. */
 void kymo_condition_move(struct kymo_condition *condition, struct kymo_index *index);
 void kymo_condition_free(struct kymo_condition *condition);
 
-/* True if it holds where @walker stands.  What cannot be computed, or not within some ten milliseconds, does not hold. */
+/* True if it holds where @walker stands. If it cannot be evaluated within some ten milliseconds, it does not hold. */
 bool kymo_condition_holds(struct kymo_condition *condition, const struct kymo_walker *walker, uint64_t hits);
-/* How often it could not be computed since this was asked last, and why not the last time. */
+/* How often it could not be evaluated since the last call, and why not the last time. */
 uint64_t kymo_condition_unknown(struct kymo_condition *condition, const char **why);
 /*
  * What it comes to there, as text, cut to @bytes; "<why>" for what cannot be computed, "null" where it is one of SQL.  @variables: that

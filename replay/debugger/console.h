@@ -16,8 +16,8 @@
 int kymo_console_run(struct kymo_replay *replay, const char *path, bool follows, const char *place);
 
 /*
- * Run one command, of those that set no breakpoints and select no frames, and answer on @out.  1; 0: @line is no command;
- * -EINVAL: @out has why it failed.
+ * Run one command that neither sets breakpoints nor selects frames, and answer on @out. 1; 0: @line is not a command; -EINVAL: @out
+ * says why it failed.
  */
 KYMO_MUST_CHECK
 int kymo_console_run_command(struct kymo_replay *replay, const char *line, FILE *out);

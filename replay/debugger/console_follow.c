@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A trace that is still written: it is opened anew when it has grown, and the console goes on at the same event. */
+/* A trace that is still written: it is opened again when it has grown, and the console continues at the same event. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The console's own state, and what its parts offer each other.  For console*.c alone. */
+/* The console's state, and the functions that its parts share. Only for console*.c. */
 #ifndef KYMO_REPLAY_DEBUGGER_CONSOLE_STATE_H
 #define KYMO_REPLAY_DEBUGGER_CONSOLE_STATE_H
 

@@ -2,9 +2,9 @@
 /*
  * Source files as the recorded programs and as the client know them.
  *
- * A client is told of the path that the file had when it was recorded.  It opens that file itself only if it is known
- * to be what was recorded; else it asks for the text in the trace, by a reference.  To know that the file has to be
- * read, and only those are that the user named: by a breakpoint, or as part of the source root.
+ * A client gets the path that the file had when it was recorded. It opens the file itself only if its contents are known to be what
+ * was recorded; else it requests the text in the trace, by a reference. To know that, the file must be read, which is done only for
+ * files that the user named: by a breakpoint, or as part of the source root.
  */
 #ifndef KYMO_REPLAY_DEBUGGER_DAP_FILES_H
 #define KYMO_REPLAY_DEBUGGER_DAP_FILES_H

@@ -11,7 +11,7 @@
 #include "replay/moves/replay_hits.h"
 #include "replay/trace/text.h"
 
-/* Of the lines that log points print in one move, the first so many are shown. */
+/* Most lines of log points that are shown for one move. */
 #define MAX_LOGGED 10000U
 
 struct logged {
@@ -123,8 +123,8 @@ static void tell_break(struct kymo_dap *dap)
 }
 
 /*
- * No request to move has told the client that its threads go on.  One that thinks that they stand may take a stop in another thread for
- * that one's own, and have it go on, for ever: nvim-dap does.
+ * The client made no request to move, so it assumes that its threads are stopped. It may then take a stop in another thread for that
+ * thread's own, and continue it, for ever: nvim-dap does.
  */
 void kymo_dap_tell_leaving(struct kymo_dap *dap, size_t stream)
 {
@@ -173,7 +173,7 @@ static void tell_unknown(struct kymo_dap *dap)
 	}
 }
 
-/* Tell of a move from @from that ended as @stop, an enum kymo_stop or a negative errno, says. */
+/* Report a move from @from that ended with @stop, an enum kymo_stop or a negative errno. */
 static int finish(struct kymo_dap *dap, const struct kymo_moment *from, int stop, bool is_forwards, const char *reason,
 		  struct kymo_error *error)
 {
@@ -279,7 +279,7 @@ int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *erro
 	return finish(dap, &from, result, is_forwards, "pause", error);
 }
 
-/* All threads go on from the moment at which they are, whichever the client looks at. */
+/* All threads continue from the current moment, whichever the client looks at. */
 int kymo_dap_continue(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error)
 {
 	int result = kymo_dap_run(dap, true, error);

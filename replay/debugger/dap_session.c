@@ -169,6 +169,6 @@ int kymo_dap_session(const struct kymo_dap_options *options, int in, int out, st
 		}
 	}
 	release(&dap);
-	/* Nobody is left to be told. */
+	/* No client is left to report it to. */
 	return result == -EPIPE || result == -ECONNRESET ? 0 : result;
 }

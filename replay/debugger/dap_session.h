@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One client of the debug adapter, from its first message to its last.  For the files dap_*.c alone.
+ * One client of the debug adapter, from its first message to its last. Only for the files dap_*.c.
  *
  * A request is answered before the next one is read: nothing happens in between, as a replay never runs by itself.
  */
@@ -124,14 +124,14 @@ int kymo_dap_stack_trace(struct kymo_dap *dap, const json_t *arguments, json_t *
 KYMO_MUST_CHECK
 int kymo_dap_frame_id(struct kymo_dap *dap, const json_t *arguments, int64_t *id, struct kymo_error *error);
 /*
- * A replay that stands where it has the frame @id, which is its frame *@frame, 0 the innermost; until the next one is asked for, and
- * not to be moved.  NULL: it is no frame, but the label of what is missing.
+ * A replay that stands where it has the frame @id, as its frame *@frame, 0 the innermost; valid until the next call, and not to be
+ * moved. NULL: not a frame, but the label for missing ones.
  */
 KYMO_MUST_CHECK
 int kymo_dap_stand_in(struct kymo_dap *dap, int64_t id, struct kymo_replay **replay, size_t *frame, struct kymo_error *error);
 /* The replay stands elsewhere. */
 void kymo_dap_forget_views(struct kymo_dap *dap);
-/* Tell that it stands where it stands now, and why; @more: of the body, or NULL; taken over. */
+/* Report the new position, and why it stopped; @more: of the body, or NULL; taken over. */
 void kymo_dap_stopped(struct kymo_dap *dap, const char *reason, const char *description, json_t *more);
 
 /* dap_variables.c */
@@ -142,7 +142,7 @@ int kymo_dap_exception_info(struct kymo_dap *dap, const json_t *arguments, json_
 /* dap_watches.c */
 int kymo_dap_data_breakpoint_info(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
 int kymo_dap_set_data_breakpoints(struct kymo_dap *dap, const json_t *arguments, json_t **body, struct kymo_error *error);
-/* Tell that it stands where what the replay watches has changed or, if @stop is KYMO_STOP_WATCH_OVER, has not. */
+/* Report a stop where a watched variable has changed or, if @stop is KYMO_STOP_WATCH_OVER, has not. */
 void kymo_dap_tell_watch(struct kymo_dap *dap, int stop);
 /* True where the call begins or ends in which something is watched. */
 bool kymo_dap_is_at_edge(const struct kymo_dap *dap);
@@ -163,9 +163,9 @@ int kymo_dap_pause(struct kymo_dap *dap, const json_t *arguments, json_t **body,
 /* To the next breakpoint, or the one before. */
 KYMO_MUST_CHECK
 int kymo_dap_run(struct kymo_dap *dap, bool is_forwards, struct kymo_error *error);
-/* Tell that @stream, where it stood, and all others have gone on, before it stops after something else than a request to move. */
+/* Report that @stream, where it stood, and all other threads continued, before a stop that no request to move has caused. */
 void kymo_dap_tell_leaving(struct kymo_dap *dap, size_t stream);
-/* The same as kymo_dap_stopped(), after something else than a request to move has led there. */
+/* The same as kymo_dap_stopped(), for a stop that no request to move has caused. */
 void kymo_dap_arrived(struct kymo_dap *dap);
 
 /* dap_goto.c */

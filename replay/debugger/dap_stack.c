@@ -11,7 +11,7 @@
 #include "replay/trace/line_table.h"
 #include "replay/trace/text.h"
 
-/* Ids of frames begin anew behind this one; whoever has that many of them is through with the old ones. */
+/* After this one, ids of frames start again; a client with that many of them no longer uses the old ones. */
 #define MAX_FRAME_ID (1U << 30)
 
 /* The thread @stream as people know it. */

@@ -24,7 +24,7 @@ struct kymo_dap_values {
 	struct kymo_variables variables;
 	int64_t frame; /* id */
 	unsigned kind; /* of the event there */
-	bool is_of_call; /* arguments alone are told, as they were at the call: they may have other values by now */
+	bool is_of_call; /* only arguments are recorded, as they were at the call: they may have other values by now */
 	struct kymo_dap_values *returned; /* of the call that has just ended there: what that returned or yielded; NULL: none, or not recorded */
 	uint32_t first;
 	uint32_t *parents; /* by node; 0: none.  Made when they are asked for */

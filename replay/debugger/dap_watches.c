@@ -8,7 +8,7 @@
 #include "replay/debugger/dap_values.h"
 #include "replay/moves/variable_watch.h"
 
-/* So many variables can be asked about in a session. */
+/* Most variables that can be asked about in a session. */
 #define MAX_WATCHES 4096U
 #define VALUE_BYTES 200U
 #define MORE "…"

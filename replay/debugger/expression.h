@@ -2,9 +2,9 @@
 /*
  * Expressions in Python's syntax, over names and over what variables held.
  *
- * There are literals, names, variables with attributes and items, `len(…)`, + - * / // %, comparisons, chained ones too, `in`, `is`, `not`,
- * `and`, `or`, and displays of lists, tuples and sets.  What depends on something that was not recorded is unknown, and so is what
- * Python has no answer to.
+ * There are literals, names, variables with attributes and items, `len(…)`, + - * / // %, comparisons, also chained, `in`, `is`,
+ * `not`, `and`, `or`, and displays of lists, tuples and sets. The result is unknown if it depends on something that was not
+ * recorded, or if Python would raise an exception.
  */
 #ifndef KYMO_REPLAY_DEBUGGER_EXPRESSION_H
 #define KYMO_REPLAY_DEBUGGER_EXPRESSION_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Computing what an expression comes to.  Three-valued: what was not recorded is neither true nor false. */
+/* Evaluating an expression. Three-valued: what was not recorded is neither true nor false. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct asking {
 	const struct kymo_expression_scope *scope;
 	const struct kymo_variables *variables; /* NULL: not asked for yet, or they cannot be read */
 	struct kymo_error *why;
-	bool has_why; /* the first reason is the one to tell */
+	bool has_why; /* the first reason is the one to report */
 };
 
 static struct kymo_operand compute(struct asking *asking, uint32_t number);
@@ -561,7 +561,7 @@ int kymo_operand_truth(const struct kymo_operand *operand, const struct kymo_var
 	case KYMO_OPERAND_VALUE:
 		break;
 	default:
-		return UNSURE; /* why is told already */
+		return UNSURE; /* the reason is already set */
 	}
 	switch (value ? value->kind : KYMO_VALUE_INVALID) {
 	case KYMO_VALUE_LONG:
