@@ -25,6 +25,7 @@ struct parsing {
 	size_t count;
 	uint64_t given; /* bits, by row */
 	char *const *argv;
+	bool is_out_of_memory;
 };
 
 static void prepare_parsing(struct parsing *parsing, const struct kymo_verb *verb, void *into)
@@ -94,15 +95,20 @@ static bool parse_number(char *const *argv, const struct kymo_option *row, const
 	return false;
 }
 
+static bool fail_without_memory(struct parsing *parsing)
+{
+	kymo_usage_error(parsing->argv, "out of memory");
+	parsing->is_out_of_memory = true;
+	return false;
+}
+
 static bool keep_word(struct parsing *parsing, const char *name, const char *value)
 {
 	char *word = NULL;
 	bool is_kept = asprintf(&word, "%s=%s", name, value) >= 0 && !kymo_words_add(parsing->words, word);
 
-	if (!is_kept)
-		kymo_usage_error(parsing->argv, "out of memory");
 	free(word);
-	return is_kept;
+	return is_kept || fail_without_memory(parsing);
 }
 
 /* False: @text is not a valid value of row @i, and that was reported. */
@@ -154,10 +160,8 @@ static bool fill_option(struct parsing *parsing, size_t i, const char *text)
 		break;
 	case KYMO_OPTION_LIST:
 	case KYMO_OPTION_OPERANDS:
-		if (place && kymo_words_add(place, text)) {
-			kymo_usage_error(argv, "out of memory");
-			return false;
-		}
+		if (place && kymo_words_add(place, text))
+			return fail_without_memory(parsing);
 	}
 	parsing->given |= UINT64_C(1) << i;
 	return !parsing->words || keep_word(parsing, name + (row->name ? 2 : 1), text);
@@ -213,7 +217,7 @@ int kymo_options_parse(const struct kymo_verb *verb, int argc, char **argv, void
 	struct parsing parsing = {.words = words, .argv = argv};
 	size_t row = SIZE_MAX, operands = 0;
 	char **kept = calloc((size_t)argc + 1, sizeof *kept);
-	int code, status = kept ? -1 : kymo_usage_error(argv, "out of memory");
+	int code, status = kept || fail_without_memory(&parsing) ? -1 : KYMO_EXIT_USAGE;
 
 	prepare_parsing(&parsing, verb, into);
 	while (status < 0 && (code = getopt_long(argc, argv, parsing.letters, parsing.names, NULL)) != -1) {
@@ -243,5 +247,5 @@ int kymo_options_parse(const struct kymo_verb *verb, int argc, char **argv, void
 	if (status < 0 && !check_required(&parsing))
 		status = KYMO_EXIT_USAGE;
 	free(kept);
-	return status;
+	return parsing.is_out_of_memory ? KYMO_EXIT_FAILURE : status;
 }

@@ -118,7 +118,7 @@ static int run_top(int argc, char **argv)
 		*operand = path;
 	}
 	if (is_being_written(*operand) && kymo_words_add(&words, "live="))
-		return kymo_usage_error(argv, "out of memory");
+		return kymo_usage_error(argv, "out of memory"), KYMO_EXIT_FAILURE;
 	return kymo_hand_over("top", "kymo.profile.top", &words, operand);
 }
 

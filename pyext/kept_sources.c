@@ -184,7 +184,7 @@ static PyObject *find(const struct kymo_python *python, const PyCodeObject *code
 	linecache = find_linecache(python);
 	if (!is_command)
 		found = lines_of(look_up(look_up(linecache, python->cache), code->co_filename), file);
-	if (!found && is_bracketed(file) && !is_string)
+	if (!found && *file == '<' && !is_string) /* "<stdin>-0", "<python-input-0>" */
 		found = lines_of(find_typed(look_up(linecache, python->interactive_cache), code), file);
 	return found ? found : find_example(look_up(linecache, python->getlines), file);
 }

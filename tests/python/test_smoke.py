@@ -29,7 +29,7 @@ print(main([4, 6, int(sys.argv[1])]))
 VERBS = {
     "info TRACE": r"thread 1 'MainThread': \d+ events",
     "ps TRACE": "program.py",
-    "stats TRACE": r"halve",
+    "stats TRACE": r"PY_RETURN +\d+",
     "top --file=program.py TRACE": r"halve",
     "events --function=halve TRACE": r"PY_RETURN +\S+program.py:5 halve",
     "source TRACE": r"program.py",
