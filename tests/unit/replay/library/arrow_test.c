@@ -206,7 +206,7 @@ Test(arrow, what_cannot_be_opened_leaves_nothing)
 		cr_assert_eq(kymo_arrow_open(maker.path, &wrong, &stream, error, sizeof error), -EINVAL);
 		cr_assert_null(stream.release);
 	}
-	cr_assert_str_eq(error, "there is no thread 2");
+	cr_assert_str_eq(error, "no thread 2");
 	unlink(maker.path);
 }
 
