@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/hand_over.h"
+#include "cli/process_status.h"
 #include "cli/sessions.h"
 #include "cli/slice_options.h"
 #include "reader/output_name.h"
@@ -23,22 +24,6 @@ struct search {
 	bool is_found;
 };
 
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], line[256];
-	long parent = 0;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	file = fopen(path, "re");
-	while (file && !parent && fgets(line, sizeof line, file))
-		if (!strncmp(line, "PPid:", 5))
-			parent = strtol(line + 5, NULL, 10);
-	if (file)
-		fclose(file);
-	return (pid_t)parent;
-}
-
 static void look_at_session(const char *dir, void *context)
 {
 	struct search *search = context;
@@ -48,7 +33,7 @@ static void look_at_session(const char *dir, void *context)
 	if (search->is_found || kymo_session_read(dir, &page, &config))
 		return;
 	kymo__config__free_unpacked(config, NULL);
-	if (page.root_pid && parent_of((pid_t)page.root_pid) == search->parent) {
+	if (page.root_pid && kymo_process_number((pid_t)page.root_pid, "PPid:") == search->parent) {
 		snprintf(search->dir, PATH_MAX, "%s", dir);
 		search->is_found = true;
 	}
@@ -117,8 +102,10 @@ static int run_top(int argc, char **argv)
 			return kymo_report(&error);
 		*operand = path;
 	}
-	if (is_being_written(*operand) && kymo_words_add(&words, "live="))
-		return kymo_usage_error(argv, "out of memory"), KYMO_EXIT_FAILURE;
+	if (is_being_written(*operand) && kymo_words_add(&words, "live=")) {
+		kymo_fail(&error, -ENOMEM, "out of memory");
+		return kymo_report(&error);
+	}
 	return kymo_hand_over("top", "kymo.profile.top", &words, operand);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/process_status.h"
 #include "format/atomics.h"
 #include "format/chunk.h"
 #include "format/flow.h"
@@ -142,23 +143,6 @@ static bool tell_process(int sessions, const char *name, pid_t tid)
 	return is_told;
 }
 
-/* The process of thread @tid; 0: not known. */
-static int process_of(pid_t tid)
-{
-	char path[64], line[128];
-	int process = 0;
-	FILE *file;
-
-	snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-	file = fopen(path, "re");
-	while (file && !process && fgets(line, sizeof line, file))
-		if (!strncmp(line, "Tgid:", 5))
-			process = atoi(line + 5);
-	if (file)
-		fclose(file);
-	return process;
-}
-
 /* Thread @tid is about to end: write into the session's memory where it was.  Folders of earlier images of its process do not count. */
 static void tell_end(const struct kymo_watcher *watcher, pid_t tid)
 {
@@ -168,7 +152,7 @@ static void tell_end(const struct kymo_watcher *watcher, pid_t tid)
 
 	if (!sessions)
 		return;
-	length = (size_t)snprintf(prefix, sizeof prefix, "%d-", process_of(tid));
+	length = (size_t)snprintf(prefix, sizeof prefix, "%d-", kymo_process_number(tid, "Tgid:"));
 	for (const struct dirent *entry; (entry = readdir(sessions));)
 		if (!strncmp(entry->d_name, prefix, length) && tell_process(dirfd(sessions), entry->d_name, tid))
 			break;

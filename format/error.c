@@ -15,3 +15,9 @@ int kymo_fail(struct kymo_error *error, int code, const char *format, ...)
 	}
 	return code;
 }
+
+void kymo_error_copy(const struct kymo_error *error, char *to, size_t bytes)
+{
+	if (bytes)
+		snprintf(to, bytes, "%s", error->message);
+}

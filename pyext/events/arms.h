@@ -24,7 +24,7 @@ struct kymo_arm {
 };
 
 struct kymo_told_arms {
-	uint8_t *bits;    /* as in kymo_covered.arms; none of those that turned out not to be told */
+	uint8_t *bits;    /* as in kymo_covered.arms; without those that turn out not to be reported */
 	uint32_t count;
 	uint32_t pending; /* this many of them are pending: the first ones */
 	struct kymo_arm at[];

@@ -290,8 +290,7 @@ int kymo_arrow_open(const char *path, const struct kymo_arrow_slice *given, stru
 			return 0;
 		}
 	}
-	if (error_bytes)
-		snprintf(error, error_bytes, "%s", stream ? stream->error.message : "out of memory");
+	kymo_error_copy(stream ? &stream->error : &(struct kymo_error){"out of memory"}, error, error_bytes);
 	if (stream)
 		close_stream(stream);
 	return result;

@@ -335,8 +335,7 @@ int kymo_coverage_read(const char *path, uint32_t flags, const struct kymo_cover
 			kymo_fail(&error, result, "out of memory");
 	}
 	if (result) {
-		if (message_bytes)
-			strncpy(message, error.message, message_bytes - 1)[message_bytes - 1] = '\0';
+		kymo_error_copy(&error, message, message_bytes);
 		kymo_coverage_free(tables ? &tables->coverage : NULL);
 		return result;
 	}

@@ -21,8 +21,7 @@ int kymo_history_open(const char *path, struct kymo_history **out, char *error, 
 	int result = history ? kymo_indexed_open(&history->trace, path, true, NULL, &history->error) : -ENOMEM;
 
 	if (result) {
-		if (error_bytes)
-			strncpy(error, history ? history->error.message : "out of memory", error_bytes - 1)[error_bytes - 1] = '\0';
+		kymo_error_copy(history ? &history->error : &(struct kymo_error){"out of memory"}, error, error_bytes);
 		free(history);
 		return result;
 	}

@@ -181,8 +181,7 @@ int kymo_profile_read(const char *path, const struct kymo_profile_slice *given, 
 			kymo_fail(&error, result, "out of memory");
 	}
 	if (result) {
-		if (message_bytes)
-			strncpy(message, error.message, message_bytes - 1)[message_bytes - 1] = '\0';
+		kymo_error_copy(&error, message, message_bytes);
 		kymo_profile_free(tables ? &tables->profile : NULL);
 		return result;
 	}

@@ -34,8 +34,7 @@ int kymo_project_open(const char *path, struct kymo_project_files **out, char *m
 	if (!result && path)
 		result = read_trace(project, path, &error);
 	if (result) {
-		if (message_bytes)
-			strncpy(message, error.message, message_bytes - 1)[message_bytes - 1] = '\0';
+		kymo_error_copy(&error, message, message_bytes);
 		free(project);
 		return result;
 	}

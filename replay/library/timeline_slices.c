@@ -270,8 +270,7 @@ int kymo_profile_timeline_read(const char *path, const struct kymo_profile_slice
 		*timeline = &slices->told;
 		return 0;
 	}
-	if (message_bytes)
-		strncpy(message, error.message, message_bytes - 1)[message_bytes - 1] = '\0';
+	kymo_error_copy(&error, message, message_bytes);
 	kymo_profile_timeline_free(slices ? &slices->told : NULL);
 	return result;
 }
